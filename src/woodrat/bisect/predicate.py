@@ -34,28 +34,28 @@ NOT_ASKED: Final = "Nothing was read."
 
 
 class Believed(NamedTuple):
-    """What is believed about one entity, as far as predicates ask."""
+    """The state of one entity, as far as predicates need it."""
 
     exists: bool
-    """Whether anything live is said of it."""
+    """True if any live observation is about it."""
     deleted: bool
     """Whether it is deleted."""
     fields: Mapping[str, Json]
     """Values by field; none of a deleted one."""
     collections: frozenset[str] = frozenset()
-    """Those of its fields whose policies collect."""
+    """Its fields with collection policies."""
 
 
 UNKNOWN: Final = Believed(False, False, {})
-"""What is believed about an entity of which nothing is said."""
+"""The state of an entity without observations."""
 
 Look = Callable[[Ref], Believed]
-"""Answers what is believed about an entity in one state."""
+"""Returns the state of an entity."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityConditions(Record):
-    """What is asked of one entity."""
+    """Conditions on one entity."""
 
     entity: Ref
     """The entity."""
@@ -69,7 +69,7 @@ class EntityConditions(Record):
     """Whether it must be deleted."""
 
     def holds(self, believed: Believed) -> bool:
-        """Return whether all of it is so."""
+        """Return True if all of it holds."""
         if self.exists is not None and believed.exists is not self.exists:
             return False
         if self.deleted is not None and believed.deleted is not self.deleted:
@@ -84,7 +84,7 @@ class EntityConditions(Record):
         return tuple(dict.fromkeys([*self.when, *(name for name, _ in self.where)]))
 
     def clauses(self) -> Iterable[str]:
-        """Yield what is asked, in words."""
+        """Yield the conditions, in words."""
         if self.exists is not None:
             yield f"{self.entity} {'exists' if self.exists else 'does not exist'}"
         if self.deleted is not None:
@@ -96,7 +96,7 @@ class EntityConditions(Record):
                 yield f"{self.entity}#{name} {op} {worded(operand)}"
 
     def document(self) -> dict[str, Any]:
-        """Return the question as a reduction's file has it: what is not asked is left out."""
+        """Return the question for a reduction's file, without empty members."""
         found: dict[str, Any] = {"entity": str(self.entity)}
         if self.when:
             found["when"] = dict(self.when)
@@ -116,7 +116,7 @@ def _has(believed: Believed, name: str, value: Json) -> bool:
 
 
 def _matches(when: Mapping[str, Json], fields: Mapping[str, Json]) -> bool:
-    """Return whether all conditions hold; one on a field that is missing, or cannot be compared, does not."""
+    """Return True if all conditions hold; a condition on a missing or incomparable field does not."""
     for name, wanted in when.items():
         for op, operand in wanted.items() if isinstance(wanted, dict) else (("eq", wanted),):
             if holds(fields, name, op, operand)[0] is not True:
@@ -147,16 +147,16 @@ class Choice(Record):
     facts: Mapping[str, Json]
     """Facts that are not, as they were."""
     default: Json = None
-    """What is chosen when no rule matches."""
+    """The choice if no rule matches."""
     mode: str = DECIDE
     """`decide` takes the first rule that matches, `select` all of them."""
     stage: str | None = None
-    """What is decided."""
+    """The choice to test."""
     on_missing: str = RAISE
     """Whether a rule that is unknown makes the decision fail (`raise`), or is skipped (`skip`)."""
 
     def choose(self, look: Look) -> Json:
-        """Return what is chosen in a state; `Refused` names the rules that are unknown there, and why."""
+        """Return the choice in a state; `Refused` names the rules that are unknown there, and why."""
         values = dict(self.facts)
         for name, read in self.reads.items():
             fields = look(read.entity).fields
@@ -168,7 +168,7 @@ class Choice(Record):
         return chosen
 
     def undecided(self, look: Look) -> str | None:
-        """Return why nothing can be decided in a state; none where something can."""
+        """Return the reason why no decision is possible in a state; None if one is."""
         try:
             self.choose(look)
         except Refused as refusal:
@@ -176,14 +176,14 @@ class Choice(Record):
         return None
 
     def holds(self, look: Look) -> bool:
-        """Return whether the branch is chosen; where nothing can be decided, none is."""
+        """Return True if the branch is chosen; if no decision is possible, none is."""
         try:
             return form.same(self.choose(look), self.chosen)
         except Refused:
             return False
 
     def clauses(self) -> Iterable[str]:
-        """Yield what is asked, in words."""
+        """Yield the question, in words."""
         yield f"{self.stage or 'the decision'} chooses {worded(self.chosen)}"
 
     def document(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class Predicate(Record):
     """A question about state; it holds when everything it asks is so."""
 
     entities: tuple[EntityConditions, ...] = ()
-    """What is asked of entities, each once."""
+    """Conditions on entities, each once."""
     decision: Choice | None = None
     """The decision that must choose a branch, if one is asked about."""
 
@@ -352,7 +352,7 @@ def _choice(value: object, path: str, faults: list[Fault]) -> Choice | None:
 
 
 def rules_faults(rules: Iterable[Rule], path: str) -> list[Fault]:
-    """Return what is wrong with rules that are to be tried on state: each is data and has conditions."""
+    """Return the faults of rules that are to be tried on state: each must be data and have conditions."""
     found: list[Fault] = []
     count = 0
     for count, item in enumerate(rules, 1):
@@ -369,7 +369,7 @@ def rules_faults(rules: Iterable[Rule], path: str) -> list[Fault]:
 
 
 def when_faults(when: object, path: str) -> list[Fault]:
-    """Return what is wrong with conditions by field. What a decision would record as an error is refused here."""
+    """Return the faults of conditions by field: one that a decision would record as an error is refused here."""
     if not isinstance(when, Mapping):
         remedy = 'Send an object such as {"creditScore": {"lt": 600}}.'
         return [Fault(path, f"expected conditions by field, got {shown(when)}", remedy)]
@@ -404,7 +404,7 @@ class ConditionText(NamedTuple):
     field: str
     """The field."""
     op: str | None
-    """The operator; none where a value is asked for, as a query does."""
+    """The operator; None for a plain value, as in a query."""
     value: Json
     """The value or operand."""
 
@@ -427,7 +427,7 @@ _NO_OPERATOR = re.compile(r"(?:(?:[a-z][a-z0-9_]*/|ent_)\S*#)?[^\s=#]+\s+(?P<op>
 
 
 def operator_slip(text: str) -> Fault | None:
-    """Return what is wrong with a text that reads like a condition with an operator that there is not."""
+    """Return the fault of a text that reads like a condition with an unknown operator."""
     found = _NO_OPERATOR.fullmatch(text)
     return None if found is None else next(iter(operator_faults(found["op"], None, "")), None)
 

@@ -1,7 +1,7 @@
-"""The question reader: from what a caller asks about state to a predicate, and its answer at a position.
+"""The question reader: from a caller's question about state to a predicate, and its answer at a position.
 
-One language for `bisect` and `reduce`: values as a query asks for them, conditions as rules have them, a decision made
-again by rules that are given or on record.
+One language for `bisect` and `reduce`: values as in a query, conditions as in rules, or a decision made again by stated
+or recorded rules.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _WHERE: Final = "Write city=Girona, creditScore lt 600, or either after REF#, su
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What a caller asks, as it was given."""
+    """A caller's question, as sent."""
 
     what: Any = None
-    """An entity, a decision as `RUN#stage`, a predicate or its JSON; none where conditions name their entities."""
+    """An entity, a decision as `RUN#stage`, a predicate or its JSON; None if conditions name their entities."""
     when: Any = None
     """Conditions by field, as a rule has them."""
     where: Any = None
@@ -68,7 +68,7 @@ class Asking:
     rules: Any = None
     """Rules that decide on the entity's fields."""
     default: Any = None
-    """What is chosen when no rule matches."""
+    """The choice if no rule matches."""
     chosen: Any = ANYTHING
     """The branch that must be chosen."""
 
@@ -109,7 +109,7 @@ def predicate_of(reader: Reader, asking: Asking) -> Predicate:
 
 
 class _Parts:
-    """What is asked of each entity, gathered."""
+    """Conditions by entity."""
 
     def __init__(self, reader: Reader, ref: Ref | None, faults: list[Fault]) -> None:
         self._reader, self._ref, self._faults = reader, ref, faults
@@ -138,7 +138,7 @@ class _Parts:
             self._faults.append(Fault("where", f"expected values by field, got {shown(where)}", _WHERE))
 
     def asked(self) -> tuple[EntityConditions, ...]:
-        """Return what is asked, entity by entity."""
+        """Return the conditions, entity by entity."""
         refs = dict.fromkeys([*self._when, *self._where])
         if self._ref is not None and any(flag is not None for flag in self._flags.values()):
             refs = {self._ref: None, **refs}
@@ -229,7 +229,7 @@ def _ruled(asking: Asking, ref: Ref | None, faults: list[Fault]) -> Choice | Non
 
 
 def _without_nulls(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a predicate without what it does not ask of entities, which an answer has as null."""
+    """Return a predicate without its empty members, which an answer has as null."""
     entities = what.get("entities")
     if not isinstance(entities, list):
         return dict(what)
@@ -307,7 +307,7 @@ def _inexact(decision: Decision) -> list[str]:
 
 
 def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
-    """Return where each fact came from, or would have come from."""
+    """Return the actual or possible origin of each fact."""
     found: dict[str, Mapping[str, Any]] = {
         name: origin for name, origin in decision.facts_origin.items() if isinstance(origin, dict)
     }
@@ -320,7 +320,7 @@ def _origins(decision: Decision) -> dict[str, Mapping[str, Any]]:
 def _followed(
     record: RunRecord, origin: Mapping[str, Any], name: str, view: View, faults: list[Fault]
 ) -> FieldRead | None:
-    """Return the entity and field that a fact is read from, where another state may tell it otherwise."""
+    """Return the entity and field of a fact that another state may change."""
     from woodrat.explain.reader.stale import read_by
     from woodrat.explain.references import read_ref
 
@@ -346,12 +346,12 @@ def _followed(
 
 
 def look_at(reader: Reader) -> Look:
-    """Return what answers for the state a reader reads."""
+    """Return a function that answers for the state of a reader."""
     return lambda ref: believed_of(reader.state(ref), reader.rules(ref.type))
 
 
 def all_concerned(view: View, predicate: Predicate, through: int) -> dict[Ref, None]:
-    """Return all entities that can bear on a predicate; `NotFound` where one it asks about was never spoken of."""
+    """Return all entities that can affect a predicate; `NotFound` for an unknown one."""
     found = entities_concerned(
         predicate.looked,
         lambda ref: (

@@ -1,12 +1,12 @@
-"""Reduce: a 1-minimal set of observations that still shows what a ledger shows.
+"""Reduce: a 1-minimal set of observations that still shows a result of a ledger.
 
-Delta debugging: what can be left out is left out, in large pieces first, then one by one, until leaving out any single
-one loses what is to be shown. Whatever narrows the set by a guess is tried by folding, like everything else, so the
-result never rests on the guess. It depends on the order of the observations given, and on nothing besides.
+Delta debugging: observations are left out in large pieces first, then one by one, until no single one can go without
+losing the result. A guess that narrows the set is tested by folding, like everything else, so the result never rests on
+it. The result depends only on the order of the observations.
 
-A set shows a predicate when it holds on the state of that set alone, and each member is withdrawn in it exactly if it
-is withdrawn in the ledger. So a claim that was retracted never stands for what is believed, and the retractions that
-its members depend on are part of the set.
+A set shows a predicate if it holds on the state of that set alone, and each member is withdrawn in it exactly if it is
+withdrawn in the ledger. So a retracted claim never stands for a belief, and the retractions that its members depend on
+are part of the set.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from woodrat.state.observation import MARKERS, RETRACT, STATING, Observation
 from woodrat.state.relation import SAME_AS
 
 FOLDS_MAX: Final = 10_000
-"""How many sets are folded at most, unless told otherwise."""
+"""Default limit of folded sets."""
 
 Tell = Callable[[int, int], object]
-"""Is told how many observations are known not to be needed, and how many there were."""
+"""Called with the numbers of observations known to be unnecessary and of all."""
 
 
 class Reduced(NamedTuple):
-    """What is left."""
+    """The remaining set."""
 
     members: tuple[Observation, ...]
     """The observations that are needed, in the order given; each of them is."""
@@ -49,13 +49,13 @@ class Trial:
         self._only = frozenset(name for names in predicate.looked.values() for name in names)
         self._folds_max = folds_max
         self.live: frozenset[bytes] | None = None
-        """Digests of the live ones of the whole set; none where nothing is withdrawn."""
+        """Digests of the live observations of the whole set; None if nothing is withdrawn."""
         if retracts(whole):
             self.live = frozenset(Subset(whole, rules_of).live())
         self.folds = 0
 
     def shows(self, observations: Sequence[Observation]) -> bool:
-        """Return whether these show the predicate by themselves."""
+        """Return True if these observations show the predicate by themselves."""
         if self.folds >= self._folds_max:
             problem = f"after {self.folds} folds there are {len(observations)} observations left to be tried"
             remedy = "Allow more folds, or ask for something that fewer observations take part in."
@@ -101,19 +101,19 @@ Guess = Callable[[Observation], bool]
 
 
 def _stating(predicate: Predicate) -> Guess:
-    """What states none of the fields looked at is rarely needed."""
+    """Observations that state none of the fields in question are rarely needed."""
     names = {name for fields in predicate.looked.values() for name in fields}
     return lambda o: o.op not in STATING or o.entity.type == SAME_AS or not names.isdisjoint(o.stated)
 
 
 def _standing(trial: Trial) -> Guess:
-    """What was withdrawn, and the retractions, are rarely needed."""
+    """Withdrawn observations and retractions are rarely needed."""
     live = trial.live
     return lambda o: live is None or (o.op != RETRACT and o.digest in live)
 
 
 def _behind(observations: Sequence[Observation], predicate: Predicate, rules_of: RulesOf) -> Guess:
-    """What a value names as its own mostly makes it so."""
+    """The observation behind a value mostly decides it."""
     subset = Subset(observations, rules_of)
     digests = {digest for ref, names in predicate.looked.items() for digest in subset.behind(ref, names)}
     return lambda o: o.digest in digests or o.op in MARKERS or o.entity.type == SAME_AS
@@ -141,6 +141,6 @@ def _thinned(
 
 
 def removable(members: Sequence[Observation], predicate: Predicate, rules_of: RulesOf) -> tuple[Observation, ...]:
-    """Return those members without which the others still show the predicate; none of a 1-minimal set."""
+    """Return the members without which the others still show the predicate; none of a 1-minimal set."""
     trial = Trial(members, predicate, rules_of, len(members) + 1)
     return tuple(one for one in members if trial.shows([o for o in members if o is not one]))

@@ -1,6 +1,6 @@
-"""Reduction: a minimal set of observations with what it shows, as one file that replays anywhere.
+"""Reduction: a minimal set of observations with the result it shows, as one file that replays anywhere.
 
-The file is canonical JSON, one object a line: what is shown, schemas, observations, and last the digest of all bytes
+The file is canonical JSON, one object per line: the result, schemas, observations, and last the digest of all bytes
 before it. docs/formats/reduction.md specifies it.
 """
 
@@ -40,7 +40,7 @@ class ReductionOrigin(Record):
     position: int
     """The position that was read at."""
     valid_at: str | None
-    """By when what counts was true; none where everything known counts."""
+    """The effective time of the question; None if all known observations count."""
     observations: int
     """How many observations were there to choose from."""
 
@@ -59,13 +59,13 @@ class Reduction(Record):
     """A 1-minimal set of observations that shows a predicate, with all that is needed to fold it elsewhere."""
 
     predicate: Predicate
-    """What it shows."""
+    """The predicate that it shows."""
     members: tuple[Observation, ...]
     """The observations; leaving out any one of them loses it."""
     schemas: tuple[Schema, ...]
     """The schemas they are merged under, by type; types without one have none."""
     believed: Mapping[str, Mapping[str, Json]]
-    """What the set makes one believe of the entities asked about, by reference: the fields looked at."""
+    """The state of the entities in question under the set alone, by reference: the fields in question."""
     fingerprint: str
     """The fingerprint of a ledger that holds this set and nothing else."""
     origin: ReductionOrigin
@@ -80,12 +80,12 @@ class Reduction(Record):
 
     @derived
     def question(self) -> str:
-        """What it shows, in words."""
+        """The result that it shows, in words."""
         return self.predicate.text
 
     @derived
     def sentence(self) -> str:
-        """What was found, in a sentence."""
+        """The result, in a sentence."""
         question, count = self.question, self.origin.observations
         if not self.members:
             return f"{question}: it holds on an empty ledger, so it needs no observation."
@@ -95,7 +95,7 @@ class Reduction(Record):
         return f"{question}: {kept} show it by themselves, and none can be left out ({self.folds} folds)."
 
     def rules_of(self, policies: Mapping[str, Policy]) -> dict[str, Rules]:
-        """Return the rules of its types; those that are not there are open."""
+        """Return the rules of its types; types without a schema are open."""
         return {found.type: rules_of(found, policies) for found in self.schemas}
 
     def to_bytes(self) -> bytes:
@@ -211,7 +211,7 @@ def _headed(head: Mapping[str, Any], schemas: Sequence[Schema], members: Sequenc
 
 @dataclass(frozen=True, slots=True)
 class ReductionCheck(Record):
-    """What came of folding a reduction on an empty ledger."""
+    """The result of folding a reduction on an empty ledger."""
 
     reduction: Reduction
     """The reduction."""
@@ -229,7 +229,7 @@ class ReductionCheck(Record):
 
     @derived
     def sentence(self) -> str:
-        """What was found, in a sentence."""
+        """The result, in a sentence."""
         question, count = self.reduction.question, len(self.reduction.members)
         these = "this one observation" if count == 1 else f"these {count} observations"
         if not self.holds:

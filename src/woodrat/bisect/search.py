@@ -23,26 +23,26 @@ Ask = Callable[[int], bool]
 WriteOf = Callable[[int], tuple[int, int]]
 """Answers the first and the last position of the write that a position lies in."""
 Tell = Callable[[int, int], object]
-"""Is told how much is done, and how much there is at most."""
+"""Called with the amount done, and the maximum."""
 
 
 class Between(NamedTuple):
-    """What asking came to."""
+    """The result of a search."""
 
     low: int
-    """The last position asked about whose answer is that of the beginning."""
+    """The last tested position with the first answer."""
     high: int | None
-    """The end of the very next write, with the other answer; none where no flip was found."""
+    """The end of the very next write, with the other answer; None if no flip was found."""
     answers: tuple[bool, bool]
-    """The answers at the beginning and at the end of what was asked about."""
+    """The answers at the beginning and at the end of the range."""
     folds: int
     """How often the question was asked."""
 
 
 def halve(low: int, high: int, ask: Ask, write_of: WriteOf, tell: Tell | None = None) -> Between:
-    """Return a flip between two ends of writes whose answers differ, by halving; which of several is left open.
+    """Return a flip between two ends of writes whose answers differ, by bisection; of several flips, any one.
 
-    Asks at most two more times than the positions between them can be halved.
+    It asks at most two more times than the range can be halved.
     """
     assert low <= high, "a log is asked in its own order"
     first = ask(low)
@@ -81,7 +81,7 @@ def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, coun
 
 @dataclass(frozen=True, slots=True)
 class LookedChange(Record):
-    """What one entity was before the flip and is after it, as far as the question looks."""
+    """One entity before and after the flip, as far as the question looks."""
 
     entity: str
     """The entity."""
@@ -112,23 +112,23 @@ class Flip(Record):
     answers: tuple[bool, bool]
     """The answer before and after."""
     changes: tuple[LookedChange, ...]
-    """What became of the entities that the question looks at."""
+    """The changes of the entities that the question looks at."""
     chosen: tuple[Json, Json] | None
-    """What the decision chooses before and after, where one is asked about."""
+    """The choices of the decision before and after, if the question is a decision."""
     statements: tuple[Statement, ...]
-    """What the write says of these entities, by position."""
+    """The write's observations of these entities, by position."""
     schemas: Mapping[str, tuple[int, int]]
-    """Types whose schema became another with the write: version before and after."""
+    """Types whose schema changed with the write: version before and after."""
     undecided: tuple[str | None, str | None] = (None, None)
     """Why nothing can be decided before and after, where a rule is unknown there; `chosen` has null for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bisected(Record):
-    """What a bisect came to."""
+    """The result of a bisect."""
 
     question: str
-    """What was asked, in words."""
+    """The question, in words."""
     start: int
     """The position it begins at, an end of a write."""
     end: int
@@ -136,13 +136,13 @@ class Bisected(Record):
     answers: tuple[bool, bool]
     """The answers at both; where the first flip was looked for, the second is that after it."""
     flip: Flip | None
-    """The flip; none where both answers are the same, or the first was looked for and there is none."""
+    """The flip; None if both answers are the same, or if the first flip was asked for and there is none."""
     first: bool
-    """Whether it is the first one; otherwise it is one of those there are."""
+    """True if it is the first flip; otherwise it is one of several."""
     folds: int
     """How many states were folded to find it."""
     sentence: str
-    """What was found, in a sentence."""
+    """The result, in a sentence."""
     matched: tuple[Match, ...] = field(default=(), metadata=WHEN_SET)
     """How entities were found that were asked about by values that identify them."""
 
@@ -154,7 +154,7 @@ class Bisected(Record):
 
 
 def flip_sentence(question: str, flip: Flip, *, first: bool, folds: int) -> str:
-    """Return in a sentence what flipped, when, and who said what."""
+    """Return a sentence about the flip: its time, its agent and its statement."""
     was, now = (str(answer).lower() for answer in flip.answers)
     at = f"at position {flip.position}, recorded {flip.recorded_at.replace('.000000Z', 'Z')}"
     which = "the first flip" if first else "a flip, found"
@@ -209,7 +209,7 @@ def _cause(flip: Flip) -> str:
 
 
 def _choices(flip: Flip, chosen: tuple[Json, Json]) -> str:
-    """Return what is chosen before and after, or why nothing can be decided."""
+    """Return the choices before and after, or the reason why no decision is possible."""
     if not any(flip.undecided):
         return f", so that {short(chosen[1])} is chosen instead of {short(chosen[0])}"
     then, now = (
@@ -230,7 +230,7 @@ def _from(said: Statement) -> str:
 
 
 def _telling(flip: Flip) -> Statement | None:
-    """Return the statement that most likely made the difference: one that says what is believed now, or a marker."""
+    """Return the observation that most likely made the difference: one with the current value, or a marker."""
 
     def weight(said: Statement) -> int:
         fields = [field for change in flip.changes for field in change.fields]

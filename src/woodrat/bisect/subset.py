@@ -1,4 +1,4 @@
-"""Subset: what a set of observations by itself makes one believe, folded in memory without any log."""
+"""Subset: the state of a set of observations alone, folded in memory without any log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def believed_of(state: MergeState, rules: Rules) -> Believed:
 
 
 class Subset:
-    """A set of observations, and the state it has; with `only`, as far as fields of these names go."""
+    """A set of observations, and its state; with `only`, restricted to fields of these names."""
 
     def __init__(
         self, observations: Iterable[Observation], rules_of: RulesOf, only: Collection[str] | None = None
@@ -39,7 +39,7 @@ class Subset:
         self._states: dict[tuple[Ref, ...], MergeState] = {}
 
     def look(self, ref: Ref) -> Believed:
-        """Return what is believed about an entity."""
+        """Return the state of an entity."""
         return believed_of(self.state(ref), self._rules_of(ref.type))
 
     def state(self, ref: Ref) -> MergeState:
@@ -70,7 +70,7 @@ class Subset:
         return found
 
     def live(self) -> set[bytes]:
-        """Return the digests of those that no live retraction withdraws."""
+        """Return the digests of the observations that no live retraction withdraws."""
         acting = {
             observation.digest: observation
             for ref, said in self._said.items()
@@ -100,9 +100,9 @@ class Subset:
 
 
 def entities_concerned(refs: Iterable[Ref], edges_at: Callable[[Ref], Iterable[Ref]]) -> dict[Ref, None]:
-    """Return all entities that can bear on these: those that a `same_as` ever named together with them, and its edges.
+    """Return all entities that can affect these: those that a `same_as` ever named together with them, and its edges.
 
-    `edges_at` gives the `same_as` entities that name an entity, whether they hold or not.
+    `edges_at` returns the `same_as` entities that name an entity, live or not.
     """
     found: dict[Ref, None] = dict.fromkeys(refs)
     waiting = list(found)
@@ -117,5 +117,5 @@ def entities_concerned(refs: Iterable[Ref], edges_at: Callable[[Ref], Iterable[R
 
 
 def retracts(observations: Iterable[Observation]) -> bool:
-    """Return whether any of these is a retraction."""
+    """Return True if any of these is a retraction."""
     return any(observation.op == RETRACT for observation in observations)

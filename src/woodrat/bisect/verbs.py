@@ -1,7 +1,7 @@
 """The verbs `bisect` and `reduce`: the write that changed an answer, and the fewest observations that show one.
 
-`bisect` compares as-of reads of one log and says what the log holds about the write it finds. `reduce` puts the
-observations into a file that shows the same elsewhere, and `check_reduction` tries such a file.
+`bisect` compares as-of reads of one log and reports the write that it finds. `reduce` puts the observations into a file
+that shows the same elsewhere, and `check_reduction` tries such a file.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class _Asked:
 
 
 class _Data(_Asked):
-    """A predicate that is data: what it looks at is known."""
+    """A predicate that is data, so that its fields are known."""
 
     def __init__(self, reader: Reader, asking: Asking, through: int) -> None:
         super().__init__(reader)
@@ -185,7 +185,7 @@ class _Data(_Asked):
         return sorted((ref for ref in self._concerned if self.view.observations(ref.digest, low, high)), key=str)
 
     def changes(self, low: int, high: int) -> tuple[LookedChange, ...]:
-        """Return what became of the entities it looks at."""
+        """Return the changes of the entities that it looks at."""
         looks = look_at(self.at(low)), look_at(self.at(high))
         found = []
         for ref, names in self.predicate.looked.items():
@@ -196,7 +196,7 @@ class _Data(_Asked):
         return tuple(found)
 
     def schemas(self, lineage: LogLineage, low: int, high: int) -> dict[str, tuple[int, int]]:
-        """Return the types whose schema became another."""
+        """Return the types whose schema changed."""
         by_type = {ref.type: ref for ref in self._concerned}
         found: dict[str, tuple[int, int]] = {}
         for type, ref in sorted(by_type.items()):
@@ -365,10 +365,10 @@ def write_reduction(found: Reduction, out: str | PathLike[str]) -> None:
 
 
 def check_reduction(file: str | PathLike[str] | bytes, *, policies: Iterable[Policy] = ()) -> ReductionCheck:
-    """Fold a reduction on an empty ledger in memory, and say whether it shows there what the file says.
+    """Fold a reduction on an empty ledger in memory, and report whether it shows the result that the file states.
 
     `file` is a path, or the bytes themselves. A file with one changed byte is refused; so is one of another format. A
-    merge policy of one's own has to be given, since a ledger without its code folds nothing that needs it.
+    merge policy of your own has to be passed, since a ledger without its code cannot fold the types that use it.
     """
     from woodrat.clock import SystemClock
     from woodrat.engines.sqlite.in_memory import InMemoryEngine

@@ -17,7 +17,7 @@ FORMAT: Final = 0
 
 @cache
 def prefix(kind: str) -> bytes:
-    """Return what stands before a body of this kind when its digest is taken."""
+    """Return the bytes before a body of this kind in its digest."""
     return f"woodrat/{kind}/{FORMAT}\n".encode("ascii")
 
 

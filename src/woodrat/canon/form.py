@@ -1,7 +1,7 @@
 """Form: canonical JSON, one spelling per value.
 
-The bytes are those of RFC 8785 (JCS). Two doors stand before them: `faults` for Python values and `parse` for JSON
-text. Both refuse whatever would not come back the same after parse, print and parse; neither ever rewrites a value.
+The bytes are those of RFC 8785 (JCS). Two functions guard the entrance: `faults` for Python values and `parse` for JSON
+text. Both refuse values that are not stable under parse, print and parse; neither ever changes a value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 from woodrat.errors import Fault, Refused, pointer_part, shown
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""What JSON can say, as Python says it."""
+"""A JSON value in Python."""
 
 INTEGER_MAX: Final = 2**53 - 1
 """Largest magnitude of an integer; every integer up to here is one double and one spelling."""
@@ -80,7 +80,7 @@ class Spelled(bytes):
 
 
 def copied(value: Json) -> Json:
-    """Return a value that whoever gets it may change, and nobody else sees it."""
+    """Return a copy that its receiver may change."""
     if type(value) is list:
         return [copied(item) for item in value]
     if type(value) is dict:
@@ -89,10 +89,10 @@ def copied(value: Json) -> Json:
 
 
 def serialise(value: object) -> bytes:
-    """Return the RFC 8785 bytes of a value that we built ourselves: no door, no limit of size or depth.
+    """Return the RFC 8785 bytes of a value of our own making, without checks and limits of size or depth.
 
-    Raise ValueError or TypeError for what RFC 8785 cannot spell: NaN, infinities, lone surrogates, types that JSON
-    lacks, and integers that no double holds, since two of those would share their bytes.
+    Raise ValueError or TypeError for values outside RFC 8785: NaN, infinities, lone surrogates, types that JSON lacks,
+    and integers that no double holds, since two of them would share their bytes.
     """
     if type(value) in _SCALARS or _is_plain(value):
         try:
@@ -103,7 +103,7 @@ def serialise(value: object) -> bytes:
 
 
 def serialise_plain(value: object) -> bytes:
-    """Do as `serialise` does for a value without floats whose keys are all ASCII, and look at none of its parts."""
+    """Do as `serialise` for a value without floats whose keys are all ASCII, without walking it."""
     try:
         return orjson.dumps(value, option=_PLAIN_OPTIONS)
     except orjson.JSONEncodeError:
@@ -111,14 +111,14 @@ def serialise_plain(value: object) -> bytes:
 
 
 def is_canonical(data: bytes, value: object) -> bool:
-    """Return whether bytes are the RFC 8785 spelling of the value that `decode` reads from them."""
+    """Return True if bytes are the RFC 8785 spelling of the value that `decode` reads from them."""
     if type(value) is dict and _is_shallow(value):
         return is_spelled(data, value)
     return _is_serialised(data, value)
 
 
 def is_spelled(data: bytes, value: object) -> bool:
-    """Return what `is_canonical` does of a value that is known to have no floats in it."""
+    """Return the result of `is_canonical` for a value known to have no floats."""
     try:
         # Without floats and without keys beyond U+FFFF orjson, sorting keys, spells what RFC 8785 does.
         if data.isascii():
@@ -129,7 +129,7 @@ def is_spelled(data: bytes, value: object) -> bool:
 
 
 def are_plain(values: Iterable[object]) -> bool:
-    """Return whether values are scalars, and none of them a float."""
+    """Return True if all values are scalars other than floats."""
     return _SCALARS.issuperset(map(type, values))
 
 
@@ -141,7 +141,7 @@ def _is_serialised(data: bytes, value: object) -> bool:
 
 
 def _is_shallow(value: dict[str, Any]) -> bool:
-    """Return whether an object holds only scalars without floats, and containers of such."""
+    """Return True if an object holds only scalars other than floats, and containers of such."""
     for item in value.values():
         kind = type(item)
         if kind is dict:
@@ -161,9 +161,9 @@ def spell_text(text: str) -> bytes:
 
 
 def quick(value: object, outer: int = 0) -> bytes | None:
-    """Return the canonical bytes of a value that any door lets in, if that can be told at a glance; else None.
+    """Return the canonical bytes of a valid value if a quick look shows that it is valid; else None.
 
-    None says nothing against the value: `faults` and `encode` take longer and know. `outer` is as for `faults`.
+    None does not mean invalid: `faults` and `encode` take longer and decide. `outer` is as for `faults`.
     """
     if _is_plain(value, DEPTH_MAX - outer):
         try:
@@ -188,11 +188,12 @@ def quick_flat(value: dict[str, Any]) -> bytes | None:
 
 
 def _is_plain(value: object, depth_max: int = DEPTH_MAX) -> bool:
-    """Return whether orjson, sorting keys, spells `value` as RFC 8785 does, if it spells it at all.
+    """Return True if orjson, sorting keys, spells `value` as RFC 8785 does, or does not spell it at all.
 
-    It checks integers (`OPT_STRICT_INTEGER`), that text is Unicode and that keys are exactly text. Here: exact types
-    of values; keys without characters beyond U+FFFF, where UTF-16 order and code point order part; floats that both
-    spell without an exponent and with a fraction; no more depth and parts than a body may have.
+    orjson itself checks integers (`OPT_STRICT_INTEGER`), that text is Unicode and that keys are exactly text. Checked
+    here: exact types of values; keys without characters beyond U+FFFF, where UTF-16 order differs from code point
+    order; floats that both spell without an exponent and with a fraction; the depth and number of parts that a body may
+    have.
     """
     kind = type(value)
     if kind not in _CONTAINERS:
@@ -386,7 +387,7 @@ def faults(value: object, path: str = "", outer: int = 0) -> list[Fault]:
 def _members(
     item: dict[Any, Any] | _Repeating, path: str, trail: _Trail, depth: int, found: list[Fault]
 ) -> list[tuple[Any, _Trail, int]]:
-    """Return the values of an object with the steps to them; put what is wrong with its keys into `found`."""
+    """Return the values of an object with the steps to them; add the faults of its keys to `found`."""
     members: list[tuple[Any, _Trail, int]] = []
     seen: set[str] = set()
     for key, child in item.items():
@@ -584,11 +585,11 @@ class _Reader:
 
 
 def parse(text: str | bytes) -> Json:
-    """Return the value of JSON text from outside, or raise `Refused` with everything that is wrong with it.
+    """Return the value of JSON text from outside, or raise `Refused` with all its faults.
 
-    Strict RFC 8259 in UTF-8. What is said in numbers and keys is reported all at once; malformed text stops at its
-    first mistake, with line and column. Numbers become the nearest double, and integral ones become integers, so the
-    result equals `decode(encode(result))`. The length is the caller's to bound: a batch may be longer than a body.
+    Strict RFC 8259 in UTF-8. Faults of numbers and keys are reported all at once; malformed text stops at its first
+    fault, with line and column. Numbers become the nearest double, and integral ones become integers, so the result
+    equals `decode(encode(result))`. The caller limits the length: a batch may be longer than a body.
     """
     if isinstance(text, bytes):
         try:
@@ -626,7 +627,7 @@ _TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTAL
 
 
 def _first_too_deep(text: str) -> int | None:
-    """Return where the first bracket beyond `DEPTH_MAX` opens, so that no parser recurses further; else None."""
+    """Return the place of the first bracket beyond `DEPTH_MAX`, so that no parser recurses further; else None."""
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return None
     depth = 0
@@ -656,7 +657,7 @@ _EXPECTED = (
 
 
 def _malformed(text: str, error: json.JSONDecodeError) -> Fault:
-    """Say what the parser expected, in words that stay the same when the parser's change."""
+    """Return what the parser expected, in words that do not change with the parser's version."""
     expected, remedy = error.msg, "Send valid JSON (RFC 8259)."
     for begins, ours, ours_remedy in _EXPECTED:
         if error.msg.startswith(begins):
@@ -679,7 +680,7 @@ def _cut(literal: str) -> str:
 
 
 def same(a: Json, b: Json) -> bool:
-    """Return whether two values are one: equal canonical bytes, so that 1 and true differ."""
+    """Return True if two values have equal canonical bytes, so that 1 and true differ."""
     if type(a) is type(b) and (type(a) is str or type(a) is int):
         return a == b
     return serialise(a) == serialise(b)

@@ -1,7 +1,7 @@
-"""Ids: names of things, and the one reference people type.
+"""Ids: names of things, and the references that people type.
 
-A *name* is a prefix and all 52 base32 characters of a digest; an *id* is the prefix and the first 26 of them, and is
-what people see. Tables and equality use the digest itself.
+A *name* is a prefix and all 52 base32 characters of a digest; an *id* is the prefix and the first 26 of them, for
+people. Tables and equality use the digest itself.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TENANT_BYTES_MAX: Final = 128
 AGENT_BYTES_MAX: Final = 256
 """Longest agent, in UTF-8."""
 REFS_MAX: Final = 20_000
-"""How many entities' digests a process keeps at hand."""
+"""Number of entity digests that a process caches."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [one + other for one in _LETTERS for other in _LETTERS]
@@ -78,7 +78,7 @@ def id_of(kind: str, digest: bytes) -> str:
 
 
 def digest_order(id: str) -> str:
-    """Return what ids are sorted by to stand in the order of their digests: in base32 digits come after letters."""
+    """Return the sort key that puts ids in the order of their digests: in base32 digits come after letters."""
     return id.translate(_DIGITS_LAST)
 
 
@@ -91,7 +91,7 @@ def digest_of(kind: str, name: str) -> bytes | None:
 
 
 def is_id(kind: str, text: str) -> bool:
-    """Return whether `text` has the shape of an id of that kind; a full name has not."""
+    """Return True if `text` has the shape of an id of this kind; a full name has not."""
     prefix = PREFIXES[kind]
     return text.startswith(prefix) and _ID.fullmatch(text, len(prefix)) is not None
 
@@ -102,7 +102,7 @@ class Ref(NamedTuple):
     type: str
     """The entity type, such as `contact`."""
     key: str
-    """What identifies the entity within its type; may itself hold `/`."""
+    """The key of the entity within its type; may itself hold `/`."""
 
     @property
     def digest(self) -> Digest:

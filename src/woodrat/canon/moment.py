@@ -1,7 +1,7 @@
 """Moment: timestamps as UTC text of one width, so that the order of text is the order of time.
 
-`2024-05-01T14:00:00+02:00` becomes `2024-05-01T12:00:00.000000Z`. What cannot be kept exactly is
-refused, never rounded.
+`2024-05-01T14:00:00+02:00` becomes `2024-05-01T12:00:00.000000Z`. A time that cannot be kept exactly is refused, never
+rounded.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def parse(text: object, path: str = "") -> str:
 
 
 def fault(text: object, path: str = "") -> Fault | None:
-    """Return what is wrong with a timestamp, or None when `parse` accepts it."""
+    """Return the fault of a timestamp, or None if `parse` accepts it."""
     result = _read(text, path)
     return result if isinstance(result, Fault) else None
 
 
 def is_fixed(text: object) -> bool:
-    """Return whether `text` is a real moment in fixed-width form already, which `parse` returns unchanged."""
+    """Return True if `text` is a real moment in fixed-width form already, which `parse` returns unchanged."""
     if type(text) is not str or len(text) != CHARACTERS or _FIXED.fullmatch(text) is None:
         return False
     return _is_second(text[:19])
@@ -51,7 +51,7 @@ def is_fixed(text: object) -> bool:
 
 @lru_cache(maxsize=64)
 def _is_second(text: str) -> bool:
-    """Return whether text in the form of a second is a real one; those of one time share it."""
+    """Return True if text in the form of a second is a real one; the result is cached per second."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -60,14 +60,14 @@ def _is_second(text: str) -> bool:
 
 
 def from_micros(micros_since_epoch: int) -> str:
-    """Return the moment so many microseconds after 1970-01-01T00:00:00Z; raise ValueError outside 0001 .. 9999."""
+    """Return the moment a number of microseconds after 1970-01-01T00:00:00Z; raise ValueError outside 0001 .. 9999."""
     seconds, micros = divmod(micros_since_epoch, 1_000_000)
     return f"{_second(seconds)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=64)
 def _second(seconds: int) -> str:
-    """Return the second so many seconds after 1970-01-01T00:00:00, as text; those of one moment share it."""
+    """Return the second a number of seconds after 1970-01-01T00:00:00, as text; the result is cached."""
     days, rest = divmod(seconds, 86_400)
     minutes, second = divmod(rest, 60)
     hour, minute = divmod(minutes, 60)
@@ -143,7 +143,7 @@ def _read(text: object, path: str) -> str | Fault:
 
 
 def _shape_fault(text: str, path: str) -> Fault:
-    """Say why `text` does not have the shape of RFC 3339, as closely as can be told."""
+    """Return the reason why `text` is not RFC 3339, as exactly as possible."""
     if not text.isascii():
         problem = f"{shown(text)} holds characters other than ASCII"
         return Fault(path, problem, f"Write digits 0 to 9 and plain signs, such as {EXAMPLE}.")

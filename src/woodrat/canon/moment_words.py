@@ -1,9 +1,9 @@
 """Moment words: times as people say them, such as `yesterday`, `2d` or `last monday`, as fixed-width UTC text.
 
-Days are those of a stated time zone, else of UTC, and mean their first instant, so `2026-11-16`, `yesterday` and
-`last monday` are midnights there; `2d` is the same time of day, two days ago. Zones are looked up on the machine of
-whoever speaks: what is sent and recorded is the time in UTC. A period
-such as `March` or `last week` has a beginning and an end, and whoever asks says which of them is meant.
+Days are those of a stated time zone, else of UTC, and mean their first instant, so `2026-11-16`, `yesterday` and `last
+monday` are midnights there; `2d` is the same time of day, two days ago. Zones are looked up on the speaker's machine;
+the time is sent and recorded in UTC. A period such as `March` or `last week` has a beginning and an end, and the caller
+picks one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 
 
 def resolve(text: str, now: str, zone: str | None = None) -> str | None:
-    """Return the time that words mean at the moment `now`; None where they are none of ours.
+    """Return the time that words mean at the moment `now`; None for other words.
 
-    `today` and `yesterday` are days, `last monday` is the latest Monday before today, and `90s`, `30m`, `12h`, `2d`
-    and `1w` lie that long ago. A date is its first instant.
+    `today` and `yesterday` are days, `last monday` is the latest Monday before today, and `90s`, `30m`, `12h`, `2d` and
+    `1w` lie that long ago. A date is its first instant.
     """
     if _CLOCK.match(text) is not None:
         return None
@@ -59,7 +59,7 @@ def resolve(text: str, now: str, zone: str | None = None) -> str | None:
 
 
 def period(text: str, now: str, zone: str | None = None) -> tuple[str, str] | None:
-    """Return the first instant of a period and that of the next one; None where words are no period.
+    """Return the first instants of a period and of the next one; None if words are no period.
 
     Periods are months (`2026-03`, `March`, `in March 2025`), `this` and `last` `week`, `month` and `year`. A month
     without its year is the latest one that has begun.

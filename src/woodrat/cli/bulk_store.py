@@ -1,7 +1,7 @@
-"""Bulk store: many records go to the ledger in batches, each whole or not at all, and a summary says what came of it.
+"""Bulk store: many records are stored in batches, each whole or not at all, and a summary reports the result.
 
-A batch is one call of `store`. Its idempotency key is made from the key of the command and its number, so that the same
-command on the same file goes on where it ended: batches that are stored are answered from their receipts.
+A batch is one call of `store`. Its idempotency key is made from the command's key and the batch's number, so that the
+same command on the same file continues where it ended: stored batches are answered from their receipts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEY_SUFFIX_BYTES: Final = 12
 
 
 class Summary:
-    """What came of storing many records, as far as it is done."""
+    """The result of storing many records, so far."""
 
     def __init__(self, file: str, *, keyed: bool, dry_run: bool) -> None:
         self.file = file
@@ -139,7 +139,7 @@ class BulkStore:
                 yield report
 
     def answer(self, batches: Iterator[Batch]) -> Answer:
-        """Store all batches; return what came of it."""
+        """Store all batches; return the result."""
         for _ in self.reports(batches):
             pass
         return Answer(self.summary.to_json(), self.summary.text)
@@ -189,7 +189,7 @@ class BulkStore:
         return f"{self._file.name} lines {batch.lines[0]} to {batch.lines[-1]}" if batch.lines else self._file.name
 
     def _outcome(self, batch: Batch) -> str:
-        """Return what became of the data when a batch is not stored."""
+        """Return the state of the data after a refused batch."""
         if self._dry_run or batch.number == 1:
             return "Nothing was written."
         stored = f"Lines 1 to {self._last_line} were stored, up to position {self.summary.position}"
@@ -203,7 +203,7 @@ class BulkStore:
         return f"{before}Lines {ends} are stored whole or not at all, and nothing after them is. {self._resume()}"
 
     def _resume(self) -> str:
-        """Return how to go on."""
+        """Return the way to continue."""
         if self._key is not None:
             return "Run the same command again with the same idempotency key: what is stored is not stored twice."
         after = self._last_line + 1
@@ -214,7 +214,7 @@ class BulkStore:
 
 
 def _unrelated(batch: Batch) -> list[Any]:
-    """Return the records of a batch that is only tried, without relations: what they point at may not be stored."""
+    """Return the records of a dry-run batch without relations: their targets may not be stored yet."""
     return [
         {**record, "$": {name: value for name, value in about.items() if name != "relate"}}
         if isinstance(record, dict) and isinstance(about := record.get("$"), dict) and "relate" in about

@@ -38,7 +38,7 @@ CREATE, UPDATE, READ = "create", "update", "read"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verb found, for programs and for people."""
+    """The result of a verb, for programs and for people."""
 
     json: Any
     """The whole answer, as plain JSON."""
@@ -47,15 +47,15 @@ class Answer:
     lines: Iterable[Any] | None = None
     """The parts of the answer, each a line of `-o jsonl`; left out, the answer is one line."""
     code: int = wire.DONE
-    """What the command exits with."""
+    """The exit code."""
     streams: bool = False
     """Whether `lines` is the answer itself, too long to hold: piped output is JSON lines then."""
     follows: bool = False
     """Whether the answer has no end: every line is shown at once, and Ctrl-C is how it is meant to end."""
     note: str | None = None
-    """What people should know besides, said on standard error where `lines` alone are printed."""
+    """Notes for people, printed on standard error if only `lines` are printed."""
     plain: bool = False
-    """Whether the answer is text for people or a shell, whatever output is asked for."""
+    """True if the answer is text for people or a shell, whatever output format is requested."""
     columns: Sequence[str] | None = None
     """The columns of `-o csv`, where they are known before the rows are; left out, all that the rows have."""
 
@@ -74,7 +74,7 @@ class Call:
         self._signing: Signing | None = None
         self._read_at: Past | None = None
         self.times: dict[str, str] = {}
-        """What times that were typed in words turned out to be, by parameter."""
+        """Times that words such as `yesterday` resolved to, by parameter."""
         self.matches: list[Match] = []
         """How entities were found that were not named by key."""
 
@@ -87,7 +87,7 @@ class Call:
         self.close()
 
     def close(self) -> None:
-        """Let go of what was opened; a second time there is nothing to do."""
+        """Close opened ledgers; a second call does nothing."""
         try:
             if self._signing is not None:
                 self._signing.close()
@@ -151,9 +151,9 @@ class Call:
             locations.check_there(keys_for(self.db, self.keys), path, self.tenant)
 
     def ledger(self, mode: str, *, put_back: bool = False) -> Ledger:
-        """Return the ledger of this call's tenant, written to by this call's agent; of a server, as its key says.
+        """Return the ledger of this call's tenant and agent; for a server, the key states them.
 
-        An older copy that was put back and holds what was erased is opened only with `put_back`.
+        A restored older copy that holds erased data is opened only with `put_back`.
         """
         if self.is_served:
             return self._remote()
@@ -182,7 +182,7 @@ class Call:
         )
 
     def past(self) -> Past:
-        """Return the ledger as of the moment asked for, pinned to a position; nothing of what writes is imported."""
+        """Return the ledger as of the requested moment, pinned to a position; nothing for writing is imported."""
         if self.is_served:
             return self._stated(self._at(self._remote()))
         from woodrat.proofs.verbs.folder import keys_folder, keys_for
@@ -236,13 +236,13 @@ class Call:
         )
 
     def _stated(self, past: Past) -> Past:
-        """Remember what is read, so that the answer can state what the moment asked for turned out to be."""
+        """Remember the view, so that the answer can state the position of the requested moment."""
         self._read_at = past
         return past
 
     @property
     def moment(self) -> str | None:
-        """What the moment and the times asked for turned out to be, in words; none where none was asked for."""
+        """The resolved moment and times, in words; None if none was requested."""
         past, given, stated = self._read_at, self.given, []
         if past is not None and (given.as_of is not None or given.valid_at is not None):
             stated.append("as of now" if given.as_of is None else f"as of {self.recorded(past, past.position)}")
@@ -258,14 +258,14 @@ class Call:
         return not (self.given.as_of or "0").isdigit() or bool(self.times)
 
     def noted(self, answer: Any) -> Any:
-        """Return what a verb returned, having noted how the entities were found that it is about."""
+        """Return the result of a verb, and note how its entities were matched."""
         found = None if hasattr(answer, "dry_run") else getattr(answer, "matched", None)  # a report tells by itself
         self.matches += found if isinstance(found, tuple) else () if found is None else (found,)
         return answer
 
     @property
     def stated(self) -> dict[str, Any]:
-        """What an answer as JSON says of how the question was understood."""
+        """Members of a JSON answer that state how the question was understood."""
         matches = [match.to_json() for match in self.matches]
         matched = {} if not matches else {"matched": matches[0] if len(matches) == 1 else matches}
         return {**matched, **({"times": self.times} if self.times else {})}
@@ -280,7 +280,7 @@ class Call:
         return f"position {position}, recorded {time(entry.recorded_at)}"
 
     def prepare(self) -> None:
-        """Read what was typed as the library takes it: times in words, and ids cut short."""
+        """Convert typed values for the library: times in words, and shortened ids."""
         self._read_times()
         for argument in reversed(arguments_of(self.given.command)):  # the moment first: others are ids as of it
             if "ids" in argument[1]:
@@ -291,7 +291,7 @@ class Call:
             self._engine = None
 
     def _read_times(self) -> None:
-        """Turn times in words into timestamps, and refuse those that are no time by the option's own name."""
+        """Turn times in words into timestamps, and refuse invalid times under the option's own name."""
         given = self.given
         texts = {name: getattr(given, name, None) for name in ("valid_at", "since", "until", *_WRITTEN)}
         if not any(texts.values()):
@@ -333,7 +333,7 @@ class Call:
             setattr(self.given, name, whole if isinstance(typed, list) else whole[0])
 
     def _completed(self, text: str, kinds: Collection[str], where: str, *, moment: bool) -> str:
-        """Return the whole id; what names a moment is looked for in the whole log, all else as of the moment."""
+        """Return the whole id; an id in a moment is looked up in the whole log, others as of the moment."""
         from woodrat.ledger import short_ids
 
         if not short_ids.is_short(text, kinds):
@@ -350,10 +350,10 @@ class Call:
         return short_ids.complete(text, find, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
 
     def arguments(self, made: Collection[str] = ()) -> dict[str, Any]:
-        """Return what was typed for the parameters of the command's verb, as the library takes them.
+        """Return the typed values for the parameters of the command's verb, as the library takes them.
 
-        Without those that were left out, for which the library has its own defaults, those typed in another form, and
-        those that the command has `made` itself.
+        It leaves out missing values, for which the library has defaults, values typed in another form, and values that
+        the command has `made` itself.
         """
         command = self.given.command
         labels = {destination(argument): label(argument) for argument in command.arguments}
@@ -375,7 +375,7 @@ class Call:
         return values
 
     def _value(self, parameter: Parameter, typed: Any, option: str) -> Any:
-        """Return what was typed for a parameter; text and numbers are taken as they are."""
+        """Return the typed value of a parameter; text and numbers are taken unchanged."""
         kind = parameter.kind
         if kind.schema.get("type") in ("string", "integer", "number", "boolean") and kind.metavar != FILE:
             return typed
@@ -384,9 +384,9 @@ class Call:
         return inputs.value_of(parameter, typed, option, self.given.command.verb.outcome)
 
     def ask(self, target: Past, **made: Any) -> Any:
-        """Carry out the command's verb on a ledger, or a moment of one, with what was typed; return what it returns.
+        """Call the command's verb on a ledger, or a moment of one, with the typed values; return its result.
 
-        `made` are arguments that the command makes itself. What is wrong with a value is told by what was typed for it.
+        `made` are arguments that the command makes itself. Faults name the typed option.
         """
         verb = self.given.command.verb
         typed = self.arguments(made)
@@ -396,7 +396,7 @@ class Call:
             raise self._as_typed(refusal, typed) from None
 
     def _as_typed(self, refusal: Refused, typed: Collection[str]) -> Refused:
-        """Return a refusal whose faults name options, as `--limit`, instead of parameters."""
+        """Return an error whose faults name options, such as `--limit`, instead of parameters."""
         command = self.given.command
         labels = {destination(argument): label(argument) for argument in command.arguments}
         names: dict[str, str] = {}
@@ -406,9 +406,9 @@ class Call:
         return renamed(refusal, names)
 
     def caught_up(self) -> Past:
-        """Return the ledger at the moment asked for; the present, opened so that what trails the log can catch up.
+        """Return the ledger at the requested moment; the present is opened for writing, so that indexes can catch up.
 
-        A file that cannot be written can still be read.
+        A file that is not writable can still be read.
         """
         if self.given.as_of is None and self.given.valid_at is None:
             try:
@@ -424,7 +424,7 @@ class Call:
 
 
 def renamed(refusal: Refused, names: Mapping[str, str]) -> Refused:
-    """Return a refusal whose faults call things by other names: `where/0` becomes `--where/0`."""
+    """Return an error with renamed parts: `where/0` becomes `--where/0`."""
     faults = []
     for fault in refusal.faults:
         name, slash, rest = fault.path.partition("/")
@@ -442,7 +442,7 @@ def zone() -> str | None:
 
 
 def at_moment(ledger: Past, moment: str, typed_as: str, *, valid_at: str | None = None) -> Past:
-    """Return a ledger as of a moment that was typed; what is wrong with it is told by what it was typed as."""
+    """Return a ledger as of a typed moment; faults name the option."""
     try:
         return ledger.at(moment, valid_at=valid_at)
     except Refused as refusal:
@@ -456,7 +456,7 @@ def _shown_time(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Tell what is wrong with the ledger on standard error; the command goes on."""
+    """Print a warning about the ledger on standard error; the command continues."""
     import sys
 
     from woodrat.cli.tables import clean
@@ -467,7 +467,7 @@ def say(text: str) -> None:
 
 
 def _open_served(db: str, tenant: str | None, agent: str | None) -> RemoteLedger:
-    """Return the ledger behind an address. The key says for whom and as whom; whoever else is named is refused."""
+    """Return the ledger of a server. The key states tenant and agent; other ones are refused."""
     from woodrat.api.remote import open_remote
     from woodrat.state.redaction import hidden
 

@@ -39,7 +39,7 @@ autoload -U +X bashcompinit && bashcompinit
 
 
 def completion(call: Call) -> Answer:
-    """Print a completion script; it is text whatever the output asked for."""
+    """Print a completion script; it is text in every output format."""
     script = {"bash": bash, "zsh": zsh, "fish": fish}[call.given.shell]()
 
     def text(paper: Paper) -> None:

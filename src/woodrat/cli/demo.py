@@ -1,7 +1,7 @@
-"""The demonstration: two agents disagree on a city, and two runs with the same inputs come to different ends.
+"""The demonstration: two agents disagree on a city, and two runs with the same inputs end differently.
 
-It keeps everything in memory and leaves nothing behind. With `--serve` a longer story is told on a temporary file
-(`demo_ledger.py`), to be looked at in the inspector.
+It works in memory and leaves nothing behind. With `--serve` a longer story is told on a temporary file
+(`demo_ledger.py`) for the inspector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEXT_AGENTS = (
 )
 NEXT_RUNS = ("woodrat runs list", "woodrat runs diff --help")
 NEXT = ("woodrat --help",)
-"""What to type after the demonstration: after each story, and last."""
+"""Commands to type after the demonstration: after each story, and at the end."""
 
 RULES = (
     {"chosen": "standard procedure", "when": {"payment_terms": "Net-30"}, "label": "Short terms"},
@@ -42,7 +42,7 @@ RULES = (
 
 
 def demo(call: Call) -> Answer:
-    """Tell the story on a fresh ledger; it is text whatever the output asked for."""
+    """Tell the story on a new ledger; it is text in every output format."""
     paper, story = Paper(sys.stdout), call.given.story
     if call.given.serve:
         return _serve(call)
@@ -88,7 +88,7 @@ def _heading(paper: Paper, text: str) -> None:
 
 
 def _agents(paper: Paper) -> bool:
-    """Tell of two agents who disagree; return whether order was shown not to matter."""
+    """Tell of two agents who disagree; return True if order was shown not to matter."""
 
     def blame(ledger: Ledger) -> None:
         for verdict in ledger.blame(ANA, "city")["city"]:
@@ -141,7 +141,7 @@ def _agents(paper: Paper) -> bool:
 
 
 def _runs(paper: Paper) -> bool:
-    """Tell of one pipeline run twice with the same inputs; return whether the runs were seen to part."""
+    """Tell of one pipeline that runs twice with the same inputs; return True if the runs diverged."""
     from woodrat.cli.runs_diff import show_divergence
 
     sales = open_ledger(MEMORY, tenant=TENANT, agent="sales")

@@ -1,8 +1,7 @@
-"""The ledger of the demonstration: three weeks of a small lending team, told through the library alone.
+"""The ledger of the demonstration: three weeks of a small lending team, made with the library alone.
 
-It holds what the stories of the guide need: two agents who disagree on a city, two runs with the same inputs and
-different ends, and a loan that was rejected on a score which the bureau corrected later. The clock is the ledger's own,
-so that the story is as long as it says, whenever it is told.
+It holds the stories of the guide: two agents who disagree on a city, two runs with the same inputs and different ends,
+and a loan rejected on a score that the bureau corrected later. It has its own clock, so the story always ends now.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Missed payments in 24 months: 0
 """
 INVOICE = "Kline GmbH\nInvoice 118\nPayment within 45 days.\n"
 SCORES = (612, 688, 701, 745, 590, 633, 719, 702, 655, 598, 640, 730)
-"""What the bureau says of applications 30 to 41."""
+"""The bureau's scores of applications 30 to 41."""
 DAY = 24 * 60 * 60 * 1_000_000
 
 
@@ -60,7 +59,7 @@ class StoryClock(SystemClock):
         return moment.from_micros(self._now)
 
     def next_day(self, days: int = 1, hour: int = 9) -> None:
-        """Go on to a later day, at an hour of it."""
+        """Advance to a later day, at an hour of it."""
         self._now = (self._now // DAY + days) * DAY + hour * 3_600_000_000
 
 
@@ -69,7 +68,7 @@ DAYS = 14
 
 
 def story_clock() -> StoryClock:
-    """Return a clock that begins so many days ago that the story is just over now."""
+    """Return a clock that starts so early that the story ends now."""
     return StoryClock((moment.to_micros(SystemClock().now()) // DAY - DAYS) * DAY + 9 * 3_600_000_000)
 
 
@@ -225,7 +224,7 @@ def _contracts(ledger: Ledger, clock: StoryClock) -> None:
 
 
 def _afterwards(ledger: Ledger, clock: StoryClock) -> None:
-    """Somebody asks why, a run fails, and the release is tagged."""
+    """An auditor asks why, a run fails, and the release is tagged."""
     support = ledger.as_agent("support")
     clock.next_day()
     question = "Why was application #42 rejected?"

@@ -28,7 +28,7 @@ PAGE_MAX = 1_000
 
 
 def show(call: Call) -> Answer:
-    """Show what is believed about an entity."""
+    """Show the state of an entity."""
     snapshot = call.ask(call.past())
     return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
 
@@ -110,7 +110,7 @@ def page_of(call: Call, past: Past) -> Page[Any]:
 def page_answer(
     page: Page[Any], text: Callable[[Paper], None], rows: Sequence[Mapping[str, Any]] | None = None
 ) -> Answer:
-    """Return the answer of a command that lists something, which says how to go on."""
+    """Return the answer of a list command, with the way to the next page."""
     listed = [item.to_json() for item in page.items] if rows is None else rows
     more = None if page.cursor is None else f"More: add --cursor {page.cursor}"
 
@@ -169,7 +169,7 @@ def history(call: Call) -> Answer:
 
 
 def timeline(call: Call) -> Answer:
-    """Show what was seen when."""
+    """Show observations in order of time."""
     page = page_of(call, call.past())
 
     def text(paper: Paper) -> None:
@@ -186,7 +186,7 @@ def timeline(call: Call) -> Answer:
 
 
 def diff(call: Call) -> Answer:
-    """Show what differs between two moments, or between a state in a file and a moment."""
+    """Show the differences between two moments, or between a saved state and a moment."""
     given = call.given
     if (given.before is None) == (given.against is None):
         problem = "nothing to compare with" if given.before is None else "--from and --against are both given"
@@ -234,7 +234,7 @@ def diff(call: Call) -> Answer:
 
 
 def _against(past: Past, known: Any, given: Any) -> Changes:
-    """Compare with a state in a file; what is wrong with the file is said by the file's name."""
+    """Compare with a saved state; faults of the file name the file."""
     try:
         return past.diff_against(known, given.ref, entity_type=given.entity_type)
     except Refused as refusal:
@@ -292,7 +292,7 @@ def related(call: Call) -> Answer:
 
 
 def _because(reason: Any) -> str:
-    """Return the reason that somebody gave, to be added to a line."""
+    """Return the stated reason, to append to a line."""
     return f", because {value(reason)}" if isinstance(reason, str) else ""
 
 
@@ -344,11 +344,11 @@ BY_ARRIVAL: Final = (
     "arrived later; no observation time was given",
     "came first: another value arrived later; no observation time was given",
 )
-"""What is said of a field decided only by arrival: under most policies, and under `first`."""
+"""Notes on a field decided only by arrival: under most policies, and under `first`."""
 
 
 def _claimed(claim: Contender) -> str:
-    """Return what a claim says; of a collection, what it put in and took out."""
+    """Return the content of a claim; for a collection, its additions and removals."""
     gone = f"without {value(list(claim.removed))}" if claim.removed else ""
     return gone if gone and claim.value == [] else "; ".join(filter(None, (value(claim.value), gone)))
 

@@ -20,7 +20,7 @@ NO_ERASURE = "Nothing was erased."
 
 
 def erase(call: Call) -> Answer:
-    """Erase what is named, after asking; or finish erasures that are pending."""
+    """Erase the named data, after a confirmation; or finish pending erasures."""
     given = call.given
     if given.compact and not given.finish:
         problem = "--compact belongs to --finish"
@@ -54,7 +54,7 @@ def erase(call: Call) -> Answer:
 
 
 def _finish(call: Call) -> Answer:
-    """Take out of the files what erasures left there, and search them where it is known for what."""
+    """Remove the remains of erasures from the files, and search for them if their bytes are known."""
     _check_alone(call, "--finish")
     given = call.given
     if given.dry_run:
@@ -81,7 +81,7 @@ def _finish(call: Call) -> Answer:
 
 
 def _estimated(found: Finished) -> Answer:
-    """Say what compacting the file would take."""
+    """Print the cost of compacting the file."""
 
     def text(paper: Paper) -> None:
         if found.compaction is None:
@@ -95,13 +95,13 @@ def _estimated(found: Finished) -> Answer:
 
 
 def _compacted(paper: Paper, found: Compaction) -> None:
-    """Say what compacting the file took."""
+    """Print the result of compacting the file."""
     sizes = "" if found.size_bytes is None else f": {found.size_bytes} bytes, now {found.size_after_bytes}"
     paper.line(f"Compacted the file in {found.seconds} s (estimate: {found.estimated_seconds} s){sizes}.", GREEN)
 
 
 def _searched(paper: Paper, found: Finished | Certificate) -> None:
-    """Say what the search of the files came to."""
+    """Print the result of searching the files."""
     if found.complete:
         size = "" if found.scanned_bytes is None else f" ({found.scanned_bytes} bytes)"
         paper.line(f"  searched, nothing left: {', '.join(found.scanned) or 'none'}{size}", GREEN)
@@ -110,7 +110,7 @@ def _searched(paper: Paper, found: Finished | Certificate) -> None:
 
 
 def _again(call: Call) -> Answer:
-    """Erase what was erased in another copy of this ledger."""
+    """Repeat the erasures of another copy of this ledger."""
     _check_alone(call, "--again")
     found = call.ledger(UPDATE, put_back=True).erase_again()
 
@@ -132,7 +132,7 @@ def _check_alone(call: Call, option: str) -> None:
 
 
 def _ask(planned: Certificate) -> None:
-    """Ask on a terminal whether to go on; refuse where nobody can be asked."""
+    """Ask for confirmation on a terminal; refuse without one."""
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         problem = "it cannot be undone, and there is no terminal to ask for confirmation"
         raise Refused([Fault("woodrat erase", problem, "Check with --dry-run, then add --yes.")], NO_ERASURE)

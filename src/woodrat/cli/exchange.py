@@ -66,7 +66,7 @@ def import_log(call: Call) -> Answer:
 
 
 def _told(found: Imported) -> str:
-    """Say in a sentence what was taken in."""
+    """Summarise an import in a sentence."""
     parts = [f"{found.cloned} as they are"] if found.cloned else []
     parts += [f"{found.merged} merged in"] if found.merged else []
     parts += [f"{found.known} known already"] if found.known else []
@@ -229,7 +229,7 @@ def _refusals(call: Call, db: str, tenants: Iterable[str]) -> dict[str, str]:
 
 
 def _accept(call: Call, db: str, reason: str, tenants: Iterable[str]) -> dict[str, int]:
-    """Begin a new epoch for every tenant whose log the signing keys contradict; return its number."""
+    """Begin a new epoch for every tenant whose log the signing keys contradict; return their number."""
     from woodrat.clock import SystemClock
     from woodrat.engines.open import engine_for
     from woodrat.proofs.verbs.folder import keys_for
@@ -292,7 +292,7 @@ def _backup(call: Call, outcome: str) -> Engine:
 
 
 def import_neotoma(call: Call) -> Answer:
-    """Import a Neotoma database, or compare one with what is here."""
+    """Import a Neotoma database, or compare one with this ledger."""
     from woodrat.api.ledger import Ledger
     from woodrat.neotoma.comparison import compare
     from woodrat.neotoma.database import NOTHING_IMPORTED, opened

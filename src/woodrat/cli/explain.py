@@ -1,4 +1,4 @@
-"""Explaining: where something comes from, what depends on it, which decisions are stale, and what past runs answer."""
+"""Explaining: origins, dependents, stale decisions, and recalled answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 IMPACT_IDS = ("obs_", "src_", "int_", "ent_", "run_")
-"""How ids begin whose impact can be asked for; whatever else is named without a slash is an agent."""
+"""Prefixes of ids whose impact can be asked for; other text without a slash names an agent."""
 
 
 def lineage(call: Call) -> Answer:
@@ -40,7 +40,7 @@ def lineage(call: Call) -> Answer:
 
 
 def impact(call: Call) -> Answer:
-    """Tell what leaned on something."""
+    """List the runs and fields that depend on something."""
     what: str = call.given.what
     past = runs_of(call)
     if what.startswith(IMPACT_IDS) or "/" in what:
@@ -76,7 +76,7 @@ def impact(call: Call) -> Answer:
 
 
 def _said_or_named(call: Call, past: Past, what: str) -> Impact:
-    """Return the impact of what an agent said; where there is no such agent, that of an entity called so."""
+    """Return the impact of an agent's statements; if there is no such agent, of an entity with this name."""
     try:
         page: Impact = call.ask(past, what=None, agent=what)
     except NotFound as unknown:
@@ -110,7 +110,7 @@ def _tree(paper: Paper, tree: Node | LineageTree) -> None:
 
 
 def stale(call: Call) -> Answer:
-    """List decisions whose evidence has changed since; with `--follow` those that become stale."""
+    """List decisions whose evidence has changed since; with `--follow` also new ones as they become stale."""
     given = call.given
     if given.follow:
         return _followed(call)
@@ -131,7 +131,7 @@ def stale(call: Call) -> Answer:
 
 
 def _followed(call: Call) -> Answer:
-    """Tell of decisions as they become stale, whoever writes."""
+    """Print decisions as they become stale, by any writer."""
     from woodrat.api.ledger import Ledger
     from woodrat.cli import maintenance
 
@@ -190,7 +190,7 @@ def _belief(paper: Paper, belief: Belief) -> None:
 
 
 def recall(call: Call) -> Answer:
-    """Find what is remembered that answers a question."""
+    """Find remembered answers to a question."""
     found = call.ask(call.caught_up(), embedder=call.given.embedder)
     return Answer(found.to_json(), lambda paper: _print_recall(paper, found))
 

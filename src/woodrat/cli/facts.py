@@ -128,7 +128,7 @@ class _Storing:
 
 
 def _unlocated(records: Any, content: bytes) -> Any:
-    """Return records without locators into a source that is not stored yet; refuse those that it contradicts."""
+    """Return records without locators into a source that is not stored yet; refuse locators that contradict it."""
     faults: list[Fault] = []
     source = locator.Content(content)
     several = isinstance(records, list)
@@ -185,7 +185,7 @@ def merge(call: Call) -> Answer:
 
 
 def split(call: Call) -> Answer:
-    """Part an entity from those it was merged with."""
+    """Split an entity from the entities it was merged with."""
     return told(call.ask(call.ledger(UPDATE)), "Split")
 
 
@@ -205,7 +205,7 @@ def tag(call: Call) -> Answer:
 
 
 def file_name(path: str) -> str:
-    """Return what to call a file: its name without folders."""
+    """Return the name of a file without folders."""
     return "standard input" if path == "-" else path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 

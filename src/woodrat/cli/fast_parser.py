@@ -1,8 +1,8 @@
-"""Matching: a command line that is in order, read by the table of verbs alone.
+"""Fast path: a valid command line, parsed with the table of verbs alone.
 
-Importing argparse and building its parsers takes longer than most verbs do. What is plainly right is understood here;
-whatever is not (a mistake, a question for help, a rare way of writing) is left to `parser`, which says what is wrong.
-A test compares the two.
+Importing argparse and building its parsers takes longer than most verbs do. Plainly valid lines are parsed here; all
+others (a mistake, a request for help, a rare spelling) are left to `parser`, which reports the faults. A test compares
+the two.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def match(words: Sequence[str]) -> SimpleNamespace | None:
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return the command that a command line names, as far as it can be told: its words, its group, or nothing."""
+    """Return the command that a command line names, as exactly as possible: its words, its group, or nothing."""
     valued = {name for names, _ in EVERYWHERE for name in names}
     typed: list[str] = []
     previous = ""
@@ -93,7 +93,7 @@ def command_of(words: Sequence[str]) -> str:
 
 
 def _taken(argument: Argument, value: str) -> Any:
-    """Return what a value means to an argument; `None` when it cannot be that."""
+    """Return the value of an argument; None if it is invalid."""
     given = argument[1]
     if value not in given.get("choices", (value,)):
         return None
@@ -104,7 +104,7 @@ def _taken(argument: Argument, value: str) -> Any:
 
 
 def _place(command: Command, values: list[str], found: dict[str, Any]) -> bool:
-    """Give the values that are not options their names; return whether all is there that must be."""
+    """Assign positional values to names; return True if all required ones are there."""
     places = [argument for argument in command.arguments if not is_option(argument)]
     for number, argument in enumerate(places):
         many = argument[1].get("nargs")

@@ -24,7 +24,7 @@ INPUT_BYTES_MAX = 256 * 1_048_576
 MANY_LINES = 10_000
 """From how many lines on reading them is long work."""
 LINES_SUFFIXES = (".jsonl", ".ndjson")
-"""Names of files that hold one record a line, whatever their first line looks like."""
+"""Suffixes of files with one record per line, whatever their first line looks like."""
 
 
 def document(text: str | bytes, name: str, outcome: str = NOTHING_WRITTEN) -> Json:
@@ -71,7 +71,7 @@ def records(path: str, what: str, outcome: str) -> Json:
 
 
 def recording(path: str, what: str, outcome: str) -> Any:
-    """Return what a file of recorded runs holds as one document."""
+    """Return a file of recorded runs as one document."""
     from pathlib import Path
 
     from woodrat.importers import files
@@ -97,7 +97,7 @@ def check_readable(paths: Iterable[str], what: str, outcome: str) -> None:
 
 
 def _is_lines(data: bytes) -> bool:
-    """Return whether data that starts with an object goes on with further ones on lines of their own."""
+    """Return True if data that starts with an object continues with further ones on lines of their own."""
     start = data.lstrip()
     first, _, rest = start.partition(b"\n")
     if not start.startswith(b"{") or not rest.strip():
@@ -128,7 +128,7 @@ def _lines(data: bytes, name: str, outcome: str) -> Json:
 
 
 def on_line(fault: Fault, name: str, number: int) -> Fault:
-    """Return a fault of one line: every line is line 1 to the parser, and the file's own number is what helps."""
+    """Return a fault of one line with the file's line number: to the parser every line is line 1."""
     if "line 1 " in fault.problem:
         return Fault(f"{name}{fault.path}", fault.problem.replace("line 1 ", f"line {number} ", 1), fault.remedy)
     return Fault(f"{name} line {number}{fault.path}", fault.problem, fault.remedy)
@@ -192,7 +192,7 @@ def several(given: Iterable[str], option: str) -> dict[str, list[Any]]:
 
 
 def value_of(parameter: Parameter, typed: Any, option: str, outcome: str) -> Any:
-    """Return what was typed for a parameter of a verb, as the library takes it."""
+    """Return the typed value of a verb's parameter, as the library takes it."""
     schema, metavar = parameter.kind.schema, parameter.kind.metavar
     if is_pairs(schema, metavar):
         return several(typed, option) if "additionalProperties" in schema else once(typed, option)

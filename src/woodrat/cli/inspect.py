@@ -58,7 +58,7 @@ def show(call: Call, what: str, *, port: int, browser: bool) -> Answer:
 
 
 def port_faults(port: int) -> list[Fault]:
-    """Return what is wrong with a port."""
+    """Return the faults of a port."""
     return [] if 0 <= port <= 65_535 else [Fault("--port", f"got {port}", "Use 1 to 65535, or 0 for any free port.")]
 
 
@@ -71,7 +71,7 @@ def start_browser(url: str, port: int) -> None:
 
 
 def has_screen(platform: str, environment: Any) -> bool:
-    """Return whether a browser would have a window: without one some run in the terminal, and take it over."""
+    """Return True if a browser would open a window: without a display some run in the terminal and take it over."""
     return platform != "linux" or any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
@@ -91,7 +91,7 @@ def _browse(url: str, port: int) -> None:
 
 
 def _check_file(file: str) -> None:
-    """Refuse what cannot be a ledger file before anything is opened, as opening for writing would make it one."""
+    """Refuse a file that is no ledger before opening it, because opening for writing would make it one."""
     path = os.path.expanduser(file)
     if "://" in file or file == ":memory:":
         remedy = "Name a file, or use `woodrat serve --db` for a database elsewhere."

@@ -119,9 +119,9 @@ def _run(words: list[str]) -> int:
 
 
 def _answer(answer: Answer, output: str | None, stream: TextIO, call: Call) -> None:
-    """Print an answer: for people on a terminal, as JSON when piped, unless asked otherwise.
+    """Print an answer: for people on a terminal, as JSON when piped, unless another format is requested.
 
-    The moment that was asked for is stated with it: below a table, and beside other output.
+    The requested moment is stated with it: below a table, and beside other output.
     """
     if answer.plain:
         output = "table"
@@ -176,7 +176,7 @@ def _json(value: Any, stream: TextIO, *, indented: bool = False) -> str:
 
 
 def _write_csv(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextIO, *, flush: bool) -> None:
-    """Print rows under their columns: those stated, else every key that any row has, in the order they come up."""
+    """Print rows under their columns: the stated ones, else every key of any row, in the order of appearance."""
     import csv
 
     if columns is None:
@@ -191,7 +191,7 @@ def _write_csv(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextI
 
 
 def _row(row: Any) -> Mapping[str, Any]:
-    """Return what stands in a row by its column: of an entity each field in a column of its own, `fields.city`."""
+    """Return the cells of a row by column; each field of an entity has a column of its own, `fields.city`."""
     if not isinstance(row, Mapping):
         return {CSV_VALUE: row}
     if not isinstance(row.get(CSV_FIELDS), Mapping):
@@ -227,7 +227,7 @@ def _tell(error: WoodratError, words: list[str]) -> int:
 
 
 def _asks_for_json(words: list[str]) -> bool:
-    """Return whether `-o json` or `-o jsonl` was typed; the command line itself may be what is wrong."""
+    """Return True if `-o json` or `-o jsonl` was typed, even on an invalid command line."""
     following = dict(pairwise(words))
     asked = {following.get("-o", ""), following.get("--output", "")}
     asked |= {word.removeprefix(start) for word in words for start in ("-o", "--output=") if word.startswith(start)}
@@ -243,7 +243,7 @@ def _print(text: str) -> None:
 
 
 def _forget_output() -> None:
-    """Let what is still buffered go nowhere, so that the interpreter ends quietly."""
+    """Discard buffered output, so that the interpreter exits quietly."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

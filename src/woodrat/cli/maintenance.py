@@ -33,7 +33,7 @@ SUMMARY_CHARACTERS_MAX = 100
 
 
 def log(call: Call) -> Answer:
-    """Print the entries of the log; with `--follow` also those that are still to come."""
+    """Print the entries of the log; with `--follow` also new ones."""
     given = call.given
     if given.valid_at is not None:
         problem = "--valid-at does not apply to the log, which lists what was recorded"
@@ -72,7 +72,7 @@ def log(call: Call) -> Answer:
 
 
 def _entries(call: Call, past: Past) -> Iterator[Entry]:
-    """Yield the entries after the position asked for; to follow, wait for those that are appended, by whomever."""
+    """Yield the entries after the requested position; to follow, wait for new entries of any writer."""
     given = call.given
     after, through = -1 if given.after is None else given.after, past.position
     left = through + 1 if given.limit is None else given.limit
@@ -254,7 +254,7 @@ def _distribution(url: str) -> Answer:
 
 
 def doctor(call: Call) -> Answer:
-    """Say what this command line uses."""
+    """Print the configuration of this command line."""
     chosen = "--db" if call.given.db is not None else "WOODRAT_DB" if call.db is not None else "default"
     found: dict[str, Any] = {
         "woodrat": __version__,
@@ -335,7 +335,7 @@ def doctor(call: Call) -> Answer:
 
 
 def _progress(position: int, lacking: int) -> str:
-    """Return how far an index is, in words."""
+    """Return the lag of an index, in words."""
     if not lacking:
         return "up to date"
     if position < 0:
@@ -344,7 +344,7 @@ def _progress(position: int, lacking: int) -> str:
 
 
 def _server_facts(call: Call) -> dict[str, Any]:
-    """Return what is known of a server: whether it answers, and lets this key in, is asked by where its log stands."""
+    """Return the health of a server: the position of its log shows that it answers and accepts this key."""
     position = call.past().position
     return {
         "db": call.db,
@@ -418,7 +418,7 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
 
 
 def _server_engine_facts(call: Call) -> dict[str, Any]:
-    """Return the name of an engine that has no file, and what its server is set to where there is one."""
+    """Return the name of an engine without a file, and the settings of its server, if it has one."""
     from woodrat.clock import SystemClock
     from woodrat.ledger.clock_skew import skew_of
 
@@ -438,7 +438,7 @@ def _server_engine_facts(call: Call) -> dict[str, Any]:
 
 
 def _index_facts(ledger: Ledger, *, purged: bool) -> dict[str, Any]:
-    """Return how far what trails the log goes, which types wait to be merged again, and what an erasure left to do."""
+    """Return the lag of indexes, the types that wait for a new merge, and pending erasures."""
     from woodrat.api.trailing_indexes import TRAILING
     from woodrat.ledger import indexer, refold
 
@@ -453,7 +453,7 @@ def _index_facts(ledger: Ledger, *, purged: bool) -> dict[str, Any]:
 
 
 def _unfinished_erasure(view: View, *, purged: bool) -> str | None:
-    """Return what is to be said of an erasure that is pending; `None` if there is none."""
+    """Return a notice about a pending erasure; None if there is none."""
     from woodrat.erasure.verbs.pending_search import is_pending
 
     if purged and not is_pending(view):
@@ -470,7 +470,7 @@ def _unfinished_erasure(view: View, *, purged: bool) -> str | None:
 
 
 def _long_write_ahead_log(path: str) -> str | None:
-    """Return what is to be said of a write-ahead log that has grown long; `None` of one that has not."""
+    """Return a notice about a long write-ahead log; None if it is short."""
     from woodrat.engines.sqlite.write_ahead_log import LARGE_BYTES, size_of
 
     size = size_of(path)
@@ -483,7 +483,7 @@ def _long_write_ahead_log(path: str) -> str | None:
 
 
 def _file_facts(path: str) -> dict[str, Any]:
-    """Return what the file says of itself. The engine's own connections do not answer such questions."""
+    """Return properties of the file, read through a connection of its own."""
     from woodrat.engines.sqlite.connection import translated
     from woodrat.engines.sqlite.readonly_file import connect_readonly, is_readonly
 

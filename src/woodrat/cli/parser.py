@@ -15,13 +15,13 @@ from woodrat.errors import Fault, Refused, shown
 
 NOTHING_DONE = "Nothing was done."
 WIDTH, INDENT = 80, " " * 6
-"""How wide the help is that is not laid out by argparse, and how far what an option does is indented."""
+"""Width of help that argparse does not lay out, and the indentation of its descriptions."""
 NAME_WIDTH = 17
 """How wide the column of names is in a list of commands."""
 CUTOFF = 0.7
 """How alike two names must be, from 0 to 1, for one to be suggested for the other."""
 FORMERLY_ALONE = {"backup": "create"}
-"""Groups whose first word people type alone, as in `woodrat backup FILE`, and the command they mean by that."""
+"""Groups whose first word people type alone, as in `woodrat backup FILE`, with the intended command."""
 SUGGESTED_MAX = 3
 """How many commands are suggested at most."""
 _DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
@@ -85,11 +85,11 @@ _MESSAGES = (
     (r"argument (\S+): ignored explicit argument '(.*)'", '{0} takes no value, got "{1}"', "Leave the value out."),
     (r"the following arguments are required: (.*)", "missing: {0}", "Add what is missing."),
 )
-"""What argparse says, in our words: problem and remedy."""
+"""Messages of argparse, in our words: problem and remedy."""
 
 
 def _plain(message: str, prog: str) -> tuple[str, str]:
-    """Return what is wrong and what to do, for a message of argparse."""
+    """Return problem and remedy for a message of argparse."""
     choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL)
     if choice:
         name, got, known = choice[1], choice[2], choice[3].replace("'", "").split(", ")
@@ -214,7 +214,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _check_options(words: Sequence[str], command: str) -> None:
-    """Refuse options that the command does not have, all of them at once, with what was most likely meant."""
+    """Refuse unknown options, all at once, with the most likely intended ones."""
     known_command = named(command)
     known = {"-h", "--help", *(name for names, _ in EVERYWHERE for name in names)}
     if known_command is not None:

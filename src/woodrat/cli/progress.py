@@ -1,4 +1,4 @@
-"""Progress: a bar on the terminal while long work goes on; nothing at all where nobody watches."""
+"""Progress: a bar on the terminal during long work; nothing without a terminal."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from woodrat.cli.tables import columns
 BAR_WIDTH = 24
 
 Tell = Callable[[int, int | None], object]
-"""Is told how much is done, and how much there is; `None` where that is not known."""
+"""Called with the amount done and the total; None if the total is unknown."""
 
 
 @contextmanager
 def bar(what: str, unit: str, *, at_once: bool = True) -> Iterator[Tell | None]:
-    """Give what draws a bar on standard error, such as `Rebuilding  [###···]  42 of 100 entries`; `None` in a pipe.
+    """Yield a function that draws a bar on standard error, such as `Rebuilding [###···] 42 of 100 entries`; None in a
+    pipe.
 
-    Work that is seldom long draws nothing until it is told something, instead of `at_once`.
-    The bar is wiped away at the end, however it comes, so that what follows stands where it would have stood.
+    Work that is rarely long draws nothing before its first progress, instead of `at_once`. The bar is wiped at the end,
+    however the work ends, so that later output stands where it would have stood.
     """
     stream = sys.stderr
     if not stream.isatty() or os.environ.get("TERM") == "dumb":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
 
 STANDARD = "-"
-"""What names standard input or output instead of a file."""
+"""The name for standard input or output instead of a file."""
 VERIFIERS = ("woodrat_verify.py", "woodrat-verify.mjs")
 """The stand-alone verifiers, as files of the package."""
 
@@ -69,7 +69,7 @@ def checkpoint(call: Call) -> Answer:
 
 
 def prove(call: Call) -> Answer:
-    """Prove that an entry is in the log, or that one checkpoint goes on from another."""
+    """Prove that an entry is in the log, or that one checkpoint extends another."""
     given = call.given
     if (given.what is None) is (given.old is None):
         problem = "expected either an observation or --from with an older checkpoint"
@@ -107,7 +107,7 @@ def capsule(call: Call) -> Answer:
 
 
 def _document(call: Call, found: Any, told: str, beside: list[str] | None = None) -> Answer:
-    """Write a document where it was asked for; on a terminal say what it is, else it is the answer itself."""
+    """Write a document to its file, and describe it on a terminal; without a file it is the answer itself."""
     out, data = call.given.out, found.to_bytes()
     if out is None or out == STANDARD:
 
@@ -127,7 +127,7 @@ def _document(call: Call, found: Any, told: str, beside: list[str] | None = None
 
 
 def _ledger(call: Call) -> Ledger:
-    """Return the ledger for reading alone: what is signed is remembered beside the keys."""
+    """Return the ledger read-only: the memory of the signer is beside the keys."""
     return call.ledger(READ)
 
 

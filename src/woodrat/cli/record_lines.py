@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
 
 BATCH_RECORDS: Final = 1_000
-"""How many records one batch has; the last one may have fewer, and so may those with long records."""
+"""Records per batch; the last one may have fewer, and so may batches of long records."""
 BATCH_BYTES: Final = 4 * 1_048_576
 """From how many bytes of lines on a batch is full."""
 LINE_BYTES_MAX: Final = 16 * 1_048_576
@@ -37,7 +37,7 @@ class Batch:
     lines: list[int] = field(default_factory=list)
     """The number of the line that each of them stands on."""
     faults: list[Fault] = field(default_factory=list)
-    """What is wrong with lines that are no JSON."""
+    """Faults of lines that are not JSON."""
     size: int = 0
     """Bytes of its lines."""
 
@@ -58,7 +58,7 @@ class RecordFile:
             raise inputs.unreadable(path, "--file", error) from error
         self._head: list[bytes] = []
         self.name = "standard input" if path == "-" else path
-        """What errors call it."""
+        """Its name in errors."""
 
     def __enter__(self) -> RecordFile:
         return self
@@ -73,7 +73,7 @@ class RecordFile:
         return self._path != "-" and os.path.isfile(self._path)
 
     def is_lines(self) -> bool:
-        """Return whether it holds one record a line, by its name or by the look of its first lines."""
+        """Return True if it holds one record per line, by its name or by its first lines."""
         if self._path.endswith(inputs.LINES_SUFFIXES):
             return True
         first = self._next_written()
@@ -86,7 +86,7 @@ class RecordFile:
         return bool(self._next_written())
 
     def _next_written(self) -> bytes:
-        """Return the next line that is not blank; what was read stays in front of the rest."""
+        """Return the next line that is not blank; the reader continues with it."""
         while data := self._stream.readline(LINE_BYTES_MAX):
             self._head.append(data)
             if data.strip():
@@ -141,7 +141,7 @@ class RecordFile:
                 data = self._stream.readline(LINE_BYTES_MAX + 1)  # the rest of a line that is too long
 
     def checked(self) -> int:
-        """Return how many records it has, having read all of it; refuse it for lines that are no JSON."""
+        """Return the number of records, after reading all of it; refuse it for lines that are not JSON."""
         faults: list[Fault] = []
         count, last = 0, 0
         with RecordFile(self._path) as again:

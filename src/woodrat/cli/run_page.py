@@ -1,4 +1,4 @@
-"""The page of a run: how it stands and what it answered, its steps in time order, and why it decided as it did."""
+"""The page of a run: its status and answer, its steps in time order, and the reasons of its decisions."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ LINE_CHARACTERS_MAX: Final = 200
 ASKED_CHARACTERS_MAX: Final = 60
 """How much of a user's message the line of a model's call shows."""
 FLIPS_SHOWN_MAX: Final = 5
-"""How many changes that would have flipped a decision are printed."""
+"""Number of printed changes that would have flipped a decision."""
 
 
 def choice(decision: Decision | RunChoice) -> str:
-    """Return what was decided, in a word."""
+    """Return the outcome of a decision, in a word."""
     return f"{decision.stage}={value(decision.chosen)}"
 
 
 def fork_words(told: Mapping[str, Any]) -> str:
-    """Return in words what a run is a fork of, and what was edited."""
+    """Return the origin of a fork and its edit, in words."""
     edited, was = (item if isinstance(item := told.get(name), dict) else {} for name in ("set", "was"))
     changes = ", ".join(
         f"{path} = {value(new)}" + (f" (was {value(was[path])})" if path in was else "") for path, new in edited.items()
@@ -50,7 +50,7 @@ def fork_words(told: Mapping[str, Any]) -> str:
 
 
 def print_run(paper: Paper, r: RunRecord) -> None:
-    """Print a run: what came of it first, then what happened."""
+    """Print a run: its outcome first, then its steps."""
     from woodrat.runs.step_order import numbered_steps
 
     paper.line(r.query if r.query is not None else "(no question is recorded)", BOLD)
@@ -126,7 +126,7 @@ def _print_steps(paper: Paper, r: RunRecord, steps: tuple[NumberedStep, ...]) ->
 
 
 def _after(start: str | None, at: str | None) -> str:
-    """Return how long after the beginning of its run a step began."""
+    """Return the time from the start of the run to a step."""
     if not start or not at or not moment.is_fixed(start) or not moment.is_fixed(at):
         return ""
     milliseconds = (moment.to_micros(at) - moment.to_micros(start)) // 1_000
@@ -142,7 +142,7 @@ def _line(paper: Paper, step: NumberedStep) -> str:
 
 
 def _what(paper: Paper, step: NumberedStep) -> str:
-    """Return what happened in a step."""
+    """Return a step as text."""
     from woodrat.runs.origin import call_words
     from woodrat.runs.steps import Decision, ModelCall, Note, Read, ToolCall
 
@@ -186,7 +186,7 @@ def _style(step: NumberedStep) -> str:
 
 
 def _asked(call: ModelCall) -> str | None:
-    """Return the beginning of what a user said last, where a model was to answer that."""
+    """Return the beginning of the user's last words, if a model was to answer them."""
     from woodrat.runs import messages
 
     last = call.messages[-1:] if isinstance(call.messages, list) else []
@@ -282,7 +282,7 @@ def _value_lines(found: Any) -> Iterator[str]:
 
 
 def _print_messages(paper: Paper, found: Json) -> None:
-    """Print each message with its role; what is no list of messages is printed as it is."""
+    """Print each message with its role; a value that is no list of messages is printed unchanged."""
     from woodrat.runs import messages
 
     if found is None:
@@ -345,7 +345,7 @@ def print_decision(paper: Paper, decision: Decision) -> None:
 
 
 def _print_evidence(paper: Paper, item: Evidence) -> None:
-    """Print the document behind a fact, and what became of the fact since."""
+    """Print the document behind a fact, and the fact's later history."""
     documents = ", ".join(
         f"{document.name or paper.id(document.source)}"
         + (f" ({paper.id(document.source)}, from {document.agent})" if document.name is not None else "")

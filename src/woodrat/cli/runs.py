@@ -35,9 +35,9 @@ def refuse_valid_at(call: Call) -> None:
 
 
 def runs_of(call: Call, *, update: bool = False) -> Past:
-    """Return the ledger, opened so that its index of runs can be brought up to date where that is possible.
+    """Return the ledger, opened for writing if possible, so that its index of runs can catch up.
 
-    The past is opened for reading alone, unless what becomes of it is to be recorded (`update`).
+    The past is opened read-only, unless the result is to be recorded (`update`).
     """
     refuse_valid_at(call)
     given = call.given
@@ -85,13 +85,13 @@ def runs(call: Call) -> Answer:
 
 
 def _decided(record: RunSummary) -> str:
-    """Return what a run decided, in a word each."""
+    """Return the decisions of a run, in a word each."""
     more = record.counts.decisions - len(record.choices)
     return "; ".join([*map(run_page.choice, record.choices), *([f"and {more} more"] if more else [])])
 
 
 def _agents(record: RunSummary) -> str:
-    """Return whose run it is, and what agents inside call themselves: --agent finds it by each of these names."""
+    """Return the owner of a run and the names of the agents inside; --agent finds it by each of them."""
     inside = [name for name in record.names if name != record.agent]
     return (record.agent or "") + (f" ({', '.join(inside)})" if inside else "")
 
@@ -149,7 +149,7 @@ def record(call: Call) -> Answer:
 
 
 def judge(call: Call) -> Answer:
-    """Say what is thought of a run, or compare what it wrote with a state known to be good."""
+    """Judge a run, or compare its writes with a state known to be good."""
     given = call.given
     ledger = call.ledger(UPDATE)
     if given.verdict is None:
@@ -221,7 +221,7 @@ def fork(call: Call) -> Answer:
 
 
 def why(call: Call) -> Answer:
-    """Tell what was decided about an entity, and on what evidence."""
+    """Show the decisions about an entity, and their evidence."""
     given = call.given
     past = runs_of(call)
     page = call.ask(past)

@@ -1,4 +1,4 @@
-"""Comparing runs: the commands that show two runs side by side, and group many by what they did."""
+"""Comparing runs: the commands that show two runs side by side, and group many by their behaviour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from woodrat.compare.groups import Cluster, Crowd
 
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
-"""What stands beside a row."""
+"""The mark beside a row."""
 SET_ASIDE_MAX = 8
 """How many of the values that were set aside are named; JSON has them all."""
 SHARED_CHARACTERS_MAX = 12
@@ -30,7 +30,7 @@ CLUSTERS_MAX = 10
 
 
 def group(call: Call) -> Answer:
-    """Group runs by what they did."""
+    """Group runs by their behaviour."""
     given = call.given
     chosen = any(name not in ("runs", "reward_min") for name in call.arguments())
     if not given.runs and not chosen:
@@ -120,7 +120,7 @@ def _run(word: str) -> str | Any:
 
 
 def _placed(words: list[str], ask: Any) -> Any:
-    """Ask; what is wrong with a file's content is told with the file's name."""
+    """Read the other run; faults in a file name the file."""
     try:
         return ask()
     except Refused as refusal:
@@ -169,7 +169,7 @@ def _sides(first: str, second: str, cut: bool) -> tuple[str, str]:
 
 
 def show_crowd(paper: Paper, crowd: Crowd) -> None:
-    """Print the clusters as a tree, what separates good from bad, and the sentence."""
+    """Print the clusters as a tree, the difference between good and bad runs, and the sentence."""
     main = crowd.main
     paper.line(f"{main.agree} of {len(main.runs)} runs took the main way{_verdicts(main, main.clusters)}", GREEN)
     _outcome(paper, main, "  ")
@@ -197,7 +197,7 @@ def show_crowd(paper: Paper, crowd: Crowd) -> None:
 
 
 def _verdicts(cluster: Cluster, without: Sequence[Cluster] = ()) -> str:
-    """Return how many runs of a cluster are good and bad, those of some of its own clusters left out."""
+    """Return the numbers of good and bad runs in a cluster, without its listed subclusters."""
     if not cluster.good and not cluster.bad:
         return ""
     good = cluster.good - sum(inner.good for inner in without)

@@ -31,7 +31,7 @@ def add_pack(call: Call) -> Answer:
 
 
 def check(call: Call) -> Answer:
-    """Say what registering a schema would do."""
+    """Print the effect of registering a schema."""
     given = call.given
     given.trial = True
     document: Any = inputs.document(inputs.read(given.model, "FILE"), given.model)
@@ -79,7 +79,7 @@ def schema(call: Call) -> Answer:
 
 
 def infer(call: Call) -> Answer:
-    """Write a schema that fits what is stored."""
+    """Write a schema that fits the stored data."""
     past = call.past()
     with bar("Inferring", "entities") as tell:
         found = call.ask(past, progress=tell)

@@ -114,7 +114,7 @@ def _stopped(paper: Paper) -> None:
 
 
 def application(call: Call, ring: Keyring, limits: Limits, compact_window: Window | None = None) -> App:
-    """Return what a server serves: the ledgers of a database, with all that answers beside the routes."""
+    """Return the server's application: the ledgers of a database, with all endpoints beside the routes."""
     from woodrat.clock import SystemClock
     from woodrat.inspector.site import InspectorSite
     from woodrat.ledger.own_policy import registry
@@ -148,7 +148,7 @@ def application(call: Call, ring: Keyring, limits: Limits, compact_window: Windo
 
 
 def endpoints() -> tuple[Endpoint, ...]:
-    """Return what a server answers beside its routes: MCP, Neotoma's clients and OpenTelemetry."""
+    """Return the endpoints beside the routes: MCP, Neotoma's clients and OpenTelemetry."""
     from woodrat.mcp.endpoint import McpEndpoint
     from woodrat.neotoma.endpoint import NeotomaEndpoint
     from woodrat.otlp.endpoint import OtlpEndpoint
@@ -240,7 +240,7 @@ def revoke(call: Call) -> Answer:
 
 
 def audit(call: Call) -> Answer:
-    """Say what a key, or all of them, looked at."""
+    """List the reads of a key, or of all keys."""
     from woodrat.server.audit import AUDIT_TENANT, looked, named
 
     id = call.given.key
@@ -274,7 +274,7 @@ def audit(call: Call) -> Answer:
 
 
 def tenants(call: Call) -> Answer:
-    """List the tenants that have a log."""
+    """List the tenants with a log."""
     names = [name for name in call.engine(READ).tenants() if not name.startswith("woodrat.")]
     rows = [{"tenant": name, "position": _ledger(call, READ, name).position} for name in names]
 
@@ -317,7 +317,7 @@ def remove_webhook(call: Call) -> Answer:
 
 
 def dead_letters(call: Call) -> Answer:
-    """List deliveries that nobody took."""
+    """List dead letters."""
     rows = _hooks(call, READ).dead(call.given.webhook)
 
     def text(paper: Paper) -> None:

@@ -1,6 +1,6 @@
-"""Paper: plain text for people, aligned to the terminal; colour only where it is wanted and shown.
+"""Paper: plain text for people, aligned to the terminal; in colour if wanted and supported.
 
-Whatever a record says is printed without control characters, so no stored value can drive a terminal.
+Recorded text is printed without control characters, so no stored value can drive a terminal.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class Paper:
         return id[:whole]
 
     def flush(self) -> None:
-        """Show what was printed so far."""
+        """Flush the printed text."""
         self._stream.flush()
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-        """Print rows under their heads; on a terminal, cut to fit it.
+        """Print rows under their heads; on a terminal, cut to its width.
 
-        There ids are shortened, and columns in which no row says anything are left out. What still does not fit goes
-        from the last columns to a line of its own below each row; then text is cut, and ids and dates at last.
+        On a terminal ids are shortened, and empty columns are left out. If the rest does not fit, the last columns move
+        to a line of their own below each row; then text is cut, and ids and dates last.
         """
         cells = [list(heads), *([clean(cell) for cell in row] for row in rows)]
         below: list[str] = []
@@ -94,7 +94,7 @@ class Paper:
 
 
 def columns(stream: TextIO) -> int:
-    """Return how wide a terminal is; `COLUMNS` has the last word, as in the standard library."""
+    """Return the width of the terminal; `COLUMNS` takes precedence, as in the standard library."""
     stated = os.environ.get("COLUMNS", "")
     if stated.isascii() and stated.isdigit() and int(stated):
         return int(stated)
@@ -154,7 +154,7 @@ _COMPARISONS = {
 
 
 def comparison(actual: Any, op: str, operand: Any, holds: bool | None) -> str:
-    """Return what was compared as a sentence says it, such as `580 is below 600`."""
+    """Return a comparison as words, such as `580 is below 600`."""
     if op == "exists":
         return "may exist" if holds is None else "exists" if holds is bool(operand) else "does not exist"
     if holds is None or op not in _COMPARISONS:
@@ -179,7 +179,7 @@ def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _fitted(cells: Sequence[Sequence[str]], width: int, least: int) -> list[int]:
-    """Return how wide columns are when those of text are cut to fit, none of them to fewer characters than `least`."""
+    """Return column widths with text columns cut to fit, none of them below `least` characters."""
     widths = [min(column, width) for column in _widths(cells)]
     text = [
         column

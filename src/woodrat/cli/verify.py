@@ -1,4 +1,4 @@
-"""Verify: the command that checks everything, and what it found for people."""
+"""Verify: the command that checks everything, and its report for people."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
 
 
 def what_if(call: Call) -> Answer:
-    """Tell what recorded decisions would have come to."""
+    """Show how recorded decisions would have ended."""
     refuse_valid_at(call)
     given = call.given
     made = _made(call)
@@ -49,7 +49,7 @@ def what_if(call: Call) -> Answer:
 
 
 def _made(call: Call) -> dict[str, Any]:
-    """Return the arguments that are typed otherwise than the library takes them; refuse all that is wrong at once."""
+    """Return the arguments that are typed in another form than the library takes; refuse all faults at once."""
     given = call.given
     faults: list[Fault] = []
     if bool(given.run) is given.all:
@@ -108,7 +108,7 @@ def _change(change: FactChange) -> str:
 
 
 def _table(paper: Paper, found: WhatIf) -> None:
-    """Print what would be chosen at which values; neighbours that come to the same stand in one row."""
+    """Print the outcome for each value; neighbouring values with the same outcome share a row."""
     import json
 
     choices = {json.dumps(one.chosen, sort_keys=True): one.chosen for row in found.rows for one in row.choices}

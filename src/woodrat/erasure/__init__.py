@@ -1,1 +1,1 @@
-"""Erasure: forgetting for ever what is named, with all that quotes it, and proving that."""
+"""Erasure: forgetting named data for ever, with everything that quotes it, and proving that."""

@@ -1,4 +1,4 @@
-"""Certificate: what an erasure took, for whoever asked for it and for whoever audits it. It holds no erased value."""
+"""Certificate: the effects of an erasure, for its requester and for auditors. It holds no erased value."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 FINISH: Final = "Pending: someone is reading an older state or writing. Run `woodrat erase --finish` later."
-"""What is said of an erasure whose bytes are still in the files."""
+"""Notice while erased bytes are still in the files."""
 COMPACT: Final = (
     "Pending: the file still holds copies in its free space. `woodrat erase --finish` compacts it, and writers wait "
     "meanwhile."
 )
-"""What is said of an erasure after which the search found something."""
+"""Notice after a search that found erased bytes."""
 STILL: Final = "A text that went still stands in a file; the entries at `shared` positions may hold it."
-"""What is said if the search still finds something in a file that was compacted."""
+"""Notice if the search still finds erased bytes in a compacted file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Stays(Record):
     """Something that an erasure leaves, and why."""
 
     what: str
-    """What it is."""
+    """Its name."""
     why: str
-    """Why it stays, and what it gives away."""
+    """The reason why it stays, and what it reveals."""
 
 
 ALWAYS: Final = (
@@ -60,11 +60,11 @@ ALWAYS: Final = (
         "old blocks, swap space, logs and answers already given are below or beyond the ledger",
     ),
 )
-"""What every erasure leaves."""
+"""Remains of every erasure."""
 
 
 def what_stays(plan: Plan) -> tuple[Stays, ...]:
-    """Return what one erasure leaves, and why."""
+    """Return the remains of one erasure, with the reasons."""
     found = list(ALWAYS)
     if plan.short:
         why = "they are too short to be looked for in texts; where a name says whose they are, they are gone"
@@ -80,16 +80,16 @@ def what_stays(plan: Plan) -> tuple[Stays, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Certificate(Record):
-    """What one erasure did, or would do."""
+    """The effects of one erasure, done or planned."""
 
     scope: str
-    """What it was asked for by: `entity`, `field`, `source`, `agent` or `subject`."""
+    """Its scope: `entity`, `field`, `source`, `agent` or `subject`."""
     reason: str
     """Why."""
     agent: str
     """Who asked for it."""
     tenant: str
-    """Whose log it is."""
+    """The tenant."""
     log: str | None
     """The log's name."""
     erased_at: str | None
@@ -97,7 +97,7 @@ class Certificate(Record):
     position: int | None
     """Position of the `erasure` entry; none for a dry run."""
     positions: tuple[tuple[int, int], ...]
-    """Positions whose bodies and nonces are gone, as ranges, first and last included."""
+    """Positions whose bodies and nonces are gone, as inclusive ranges."""
     kinds: Mapping[str, int]
     """How many entries went, by kind."""
     resaid: Mapping[str, int]
@@ -105,9 +105,9 @@ class Certificate(Record):
     resaid_ids: tuple[str, ...]
     """Ids of the observations and sources that were said again, as they are now."""
     returned: tuple[str, ...]
-    """Fields, as REF#field, that show another value now: one that stood below what went."""
+    """Fields, as REF#field, that show another value now: a claim that lost against the erased one."""
     receipts: int
-    """Idempotency keys that were forgotten, because their reports or requests held what went."""
+    """Forgotten idempotency keys, whose reports or requests held erased data."""
     quoting: tuple[int, ...]
     """Positions that were found by a text they quote."""
     short: Mapping[str, int]
@@ -115,21 +115,22 @@ class Certificate(Record):
     shared: Mapping[str, tuple[int, ...]]
     """Fields with values that others state too, and positions where they do; there they still stand."""
     unsearched: int
-    """Recorded values that nobody can search whole: cut for their size, or bytes that are no text."""
+    """Recorded values that cannot be searched whole: cut for their size, or bytes that are no text."""
     derived: tuple[str, ...]
-    """What is derived from the log, and was dropped and made again without what went."""
+    """Derived data that was dropped and made again without the erased data."""
     purged: bool
-    """Whether no file keeps older versions of its pages; otherwise someone is in the way, and `finish` completes it."""
+    """True if no file keeps older versions of its pages; otherwise a reader is in the way, and `finish` completes it.
+    """
     searched: bool
     """Whether every file was searched for it afterwards, from the first byte to the last."""
     hits: Mapping[str, int]
     """Per file, how often a text that went was found in it afterwards; empty when nowhere."""
     scanned: tuple[str, ...]
-    """Files that were searched for it, byte by byte; none where nothing is kept in files and rows were searched."""
+    """Files that were searched byte by byte; None for a ledger without files, whose rows were searched."""
     scanned_bytes: int | None
     """How many bytes that was; none in files that hold other tenants' bytes too."""
     stays: tuple[Stays, ...]
-    """What is left that has to do with it, and why it must or may stay."""
+    """Remains that are related to it, and why they must or may stay."""
     root_before: str
     """Root of the log's tree before, in hex."""
     root: str
@@ -137,7 +138,7 @@ class Certificate(Record):
     dry_run: bool
     """Whether nothing was erased."""
     warnings: tuple[str, ...]
-    """What is left to do elsewhere."""
+    """Work left elsewhere."""
 
     @record_json.derived
     def complete(self) -> bool:

@@ -1,9 +1,9 @@
-"""What an erasure makes of the derived data: just what it concerns is forgotten, and derived again.
+"""The derived data after an erasure: the concerned part is forgotten, and derived again.
 
 Merge states, search, the rows of state and of entries and the fingerprint are derived again by entity
-(`ledger/derived_part.py`); the rows that depend on several entries by run and by decision, here. An erasure of a large
-part of a log derives everything again instead. Either way the same is derived, and `verify` and a rebuild find nothing
-to say.
+(`ledger/derived_part.py`); rows by run and by decision, which depend on several entries, here. An erasure of a large
+part of a log derives everything again instead. Both ways give the same result, and `verify` and a rebuild find no
+difference.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Concerned:
         self._write, self._policies, self._positions = write, policies, positions
         self._part = DerivedPart(write, policies, positions)
         self.is_small = self._part.is_small
-        """Whether it is little enough to be derived again by itself; otherwise everything is."""
+        """True if it is small enough to be derived again by itself; otherwise everything is."""
         if not self.is_small:
             return
         self._part.note()
@@ -72,7 +72,7 @@ class Concerned:
         yield from touched.lives(self._write, self._decisions, self._through)
 
     def _leaning(self) -> list[int]:
-        """Return the positions of decisions that go, that rest on the entities, or whose runs lose a read."""
+        """Return the positions of decisions that are erased, that rest on the entities, or whose runs lose a read."""
         write = self._write
         lookup = Lookup(write, self._through, NAME)
         found: set[int] = {entry.position for entry in self._entries if entry.kind == "run.decided"}

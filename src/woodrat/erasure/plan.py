@@ -1,4 +1,4 @@
-"""Plan: what is to be forgotten, and all that goes with it."""
+"""Plan: the data to forget, and everything that goes with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_ERASURE: Final = "Nothing was erased."
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is to be forgotten: exactly one of these, and the field only with an entity."""
+    """The scope: exactly one of these, and the field only with an entity."""
 
     kind: str
     """`entity`, `field`, `source`, `agent` or `subject`."""
@@ -34,14 +34,14 @@ class Scope:
 
 @dataclass(slots=True)
 class Plan:
-    """All that goes, and what is said in its place."""
+    """Everything to remove, and the rewritten entries that replace it."""
 
     positions: list[int] = field(default_factory=list)
     """Where bodies and nonces go, in order."""
     items: list[tuple[str, bytes, Meaning]] = field(default_factory=list)
-    """What is said again: kind, body, meaning."""
+    """Rewritten entries: kind, body, meaning."""
     receipts: list[tuple[str, str]] = field(default_factory=list)
-    """Idempotency keys whose reports quote, as (agent, key)."""
+    """Idempotency keys whose reports quote erased data, as (agent, key)."""
     macs: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     links: dict[str, Link] = field(default_factory=dict)
@@ -50,26 +50,26 @@ class Plan:
     resaid: Counter[str] = field(default_factory=Counter)
     """How many are said again, by kind."""
     touched: set[Ref] = field(default_factory=set)
-    """Entities that stay, of which something was erased or said again."""
+    """Surviving entities with erased or rewritten observations."""
     quoting: list[int] = field(default_factory=list)
     """Positions found by a text they quote."""
     short: dict[str, int] = field(default_factory=dict)
-    """Fields whose values are too short to be looked for in texts, with the length of the shortest."""
+    """Fields whose values are too short to search texts for, with the length of the shortest."""
     shared: dict[str, list[int]] = field(default_factory=dict)
-    """Fields whose values others state too, with positions where they do."""
+    """Fields whose values others state too, with the positions of those."""
     unsearched: int = 0
     """Values of runs that could not be searched whole: cut when they were recorded, or bytes that are no text."""
     ids: set[str] = field(default_factory=set)
-    """Short ids of what is gone."""
+    """Short ids of erased data."""
     through: int = -1
     """The position through which the log was searched."""
     refs: frozenset[Ref] = frozenset()
-    """The entities that go, or of which a field does."""
+    """The entities that are erased, or lose a field."""
     named: frozenset[str] = frozenset()
     """Short ids of all that goes or is said again, and of the runs that lose something: who names one is concerned."""
     receipts_seen: set[int] = field(default_factory=set)
     """Hashes of the idempotency keys whose receipts were searched."""
     quoted: Quoted = field(default_factory=lambda: Quoted(()))
-    """What is looked for in texts."""
+    """Texts to search for in other entries."""
     sought: frozenset[bytes] = frozenset()
-    """What must be found in no file afterwards."""
+    """Bytes that no file may hold afterwards."""

@@ -1,8 +1,8 @@
-"""Quoting: which texts belong to what is erased, and where they are quoted.
+"""Quotes: which texts belong to the erased data, and where they are quoted.
 
-A text that some surviving observation states in so many words is not theirs alone (a city, a status), and is left
-where it stands. Texts shorter than `TEXT_CHARACTERS_MIN` and numbers with fewer digits than `DIGITS_MIN` would be
-found everywhere; they are looked for only where a name says whose they are.
+A text that some surviving observation states literally is not theirs alone (a city, a status), and stays. Texts shorter
+than `TEXT_CHARACTERS_MIN` and numbers with fewer digits than `DIGITS_MIN` would be found everywhere; they are searched
+for only where a name assigns them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def leaves(value: Json) -> Iterator[str]:
 
 
 def texts(value: Json) -> Iterator[str]:
-    """Yield what of a value could be looked for: texts at any depth, keys of objects left out, and numbers."""
+    """Yield the parts of a value that can be searched for: texts at any depth, without keys of objects, and numbers."""
     waiting: list[Any] = [value]
     while waiting:
         item = waiting.pop()
@@ -66,7 +66,7 @@ def texts(value: Json) -> Iterator[str]:
 
 
 def is_long_enough(text: str) -> bool:
-    """Return whether a text is long enough to be looked for by itself."""
+    """Return True if a text is long enough to be searched for by itself."""
     if text in _OURS:
         return False
     if _NUMBER.fullmatch(text):
@@ -94,7 +94,7 @@ class Quoted:
         return self._kinds.keys()
 
     def spellings(self, kept: Iterable[tuple[str, bytes]] = ()) -> frozenset[bytes]:
-        """Return every spelling, as a file may hold it, but for those inside longer words of what is kept."""
+        """Return every spelling that a file may hold, except inside longer words of surviving data."""
         inside: set[bytes] = set()
         for kind, body in kept:
             finder = self._in_contents if kind == "source" else self._in_bodies
@@ -102,15 +102,15 @@ class Quoted:
         return (self._in_bodies.sought | self._in_contents.sought) - inside
 
     def may_be_in(self, kind: str, body: bytes) -> bool:
-        """Return whether the body of an entry may quote; wrongly true costs a second look."""
+        """Return True if the body of an entry may quote; a wrong True costs a second look."""
         return (self._in_contents if kind == "source" else self._in_bodies).finds(body)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text quotes."""
+        """Return True if a text quotes."""
         return any(self._is_whole(text, start, found) for start, found in self._in_texts.places(text))
 
     def is_number(self, value: float) -> bool:
-        """Return whether a number is one of those looked for."""
+        """Return True if a number is one of the searched ones."""
         return form.serialise(value).decode() in self._kinds
 
     def taken_out(self, text: str) -> str:
@@ -123,7 +123,7 @@ class Quoted:
         return "".join([*parts, text[end:]])
 
     def _is_whole(self, text: str, start: int, spelling: str) -> bool:
-        """Return whether a spelling stands at a place by itself, not as part of a longer word, number or reference."""
+        """Return True if a spelling at a place is not part of a longer word, number or reference."""
         end = start + len(spelling)
         kind = self._kinds[spelling]
         if kind == _NUMBER_KIND:
@@ -134,7 +134,7 @@ class Quoted:
 
 
 class Finder(Generic[AnyStr]):
-    """Looks for any of some texts, or bytes; with many of them the time depends on what is searched alone."""
+    """Searches for any of some texts, or bytes; with many of them the time depends on the searched data alone."""
 
     def __init__(self, sought: Iterable[AnyStr]) -> None:
         self.sought: frozenset[AnyStr] = frozenset(sought)
@@ -144,13 +144,13 @@ class Finder(Generic[AnyStr]):
             self._by_prefix.setdefault(item[:_PREFIX], {}).setdefault(len(item), set()).add(item)
 
     def finds(self, data: AnyStr) -> bool:
-        """Return whether any of them is in the data."""
+        """Return True if any of them is in the data."""
         if len(self.sought) <= FEW:
             return any(item in data for item in self.sought)
         return next(self.places(data), None) is not None
 
     def places(self, data: AnyStr) -> Iterator[tuple[int, AnyStr]]:
-        """Yield where which of them stands, in order; of those that begin at one place the longest first."""
+        """Yield the places of matches, in order; of matches at one place, the longest first."""
         if len(self.sought) <= FEW and not self.finds(data):
             return
         prefixes = self._by_prefix
@@ -168,7 +168,7 @@ def _kind(text: str) -> str:
 
 
 def _word_before(text: str, start: int) -> bool:
-    """Return whether a letter or digit stands before a place; the n of a line break that JSON escapes is none."""
+    """Return True if a letter or digit precedes a place; the n of a line break that JSON escapes does not count."""
     escape = _ESCAPE.search(text[max(0, start - 6) : start])
     if escape is None:
         return start > 0 and _WORD.match(text[start - 1]) is not None
@@ -176,12 +176,12 @@ def _word_before(text: str, start: int) -> bool:
 
 
 def _spellings(text: str) -> set[str]:
-    """Return how a text may stand inside another: as it is, or as JSON that was kept as text spells it."""
+    """Return the spellings of a text inside another: literally, or as JSON stored as text."""
     return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
 
 
 def names_any(names: Collection[str]) -> Callable[[bytes], bool]:
-    """Return what says whether a body names any of these short ids, be it in full."""
+    """Return a test whether a body names any of these short ids, also as part of the full name."""
     if len(names) <= FEW:
         spelled = [name.encode() for name in names]
         return lambda body: any(name in body for name in spelled)
@@ -190,5 +190,5 @@ def names_any(names: Collection[str]) -> Callable[[bytes], bool]:
 
 
 def unsearched(body: bytes) -> int:
-    """Return how many values of an entry were cut when they were recorded, or are bytes that are no text."""
+    """Return the number of values in an entry that were cut when they were recorded, or are bytes that are no text."""
     return body.count(b'{"$truncated":{') + body.count(b'{"escaped":"')

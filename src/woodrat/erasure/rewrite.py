@@ -1,8 +1,8 @@
-"""Resaying: what must stay is said again, the same body without the erased parts and with names mapped.
+"""Rewrite: surviving entries are written again, the same body without the erased parts and with names mapped.
 
-It is a pure function of the old bodies and of what is erased, so every ledger that forgets the same says the same
-bytes. An erased value is never said again. A chain of corrections that loses a link goes on with what the link
-replaced.
+It is a pure function of the old bodies and the erased data, so every ledger that erases the same data writes the same
+bytes. An erased value is never written again. A chain of corrections that loses a link continues with the observation
+that the link replaced.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from woodrat.state.observation import CORRECT, DELETE, NAMES_MAX, RESTORE, RETRA
 _MARKS: Final = tuple(f'"{mark}":{{'.encode() for mark in (TRUNCATED, UNSERIALISABLE))
 
 CHAINING: Final = frozenset({CORRECT, DELETE, RESTORE})
-"""Ops whose `replaces` make a chain: what names one that is gone goes on to what that one named."""
+"""Ops whose `replaces` make a chain: an op that names an erased one then names its predecessor."""
 EVERYTHING: Final = frozenset({"*"})
-"""What is lost of an observation that is gone."""
+"""The lost parts of an erased observation."""
 RENAMED_CHARACTERS: Final = 16
-"""How many hex digits tell entities apart whose keys quoted what is erased."""
+"""Number of hex digits that tell entities apart whose keys quoted erased data."""
 
 NAME: Final = re.compile(r"(?:obs|src|ent|int|run)_[a-z2-7]{26}(?:[a-z2-7]{26})?")
 """An id or a full name, wherever it stands in a text."""
@@ -48,7 +48,7 @@ _STRUCTURE = frozenset({"run", "step", "span", "under", "started_at", "log", "po
 
 
 class Names:
-    """What is erased, by name, and what is said in its place."""
+    """The erased data by name, and its replacements."""
 
     def __init__(
         self,
@@ -74,30 +74,30 @@ class Names:
         self.runs = frozenset(runs)
         """Runs that are gone."""
         self.touched: set[str] = set()
-        """Runs that stay and lost something: what they digested unseen may have held it."""
+        """Surviving runs that lost something: their digests of unseen data may cover it."""
         self.observations: dict[bytes, bytes | None] = {}
-        """Digests of observations said anew, with the new ones; none for those that are gone."""
+        """Digests of rewritten observations, with the new ones; None for erased ones."""
         self.links: dict[bytes, tuple[bytes, ...]] = {}
-        """By the same digests, what stands in their place in a chain."""
+        """Their replacements in a chain, by the same digests."""
         self.sources: dict[bytes, bytes | None] = {}
-        """Digests of sources said anew, with the new ones; none for those that are gone."""
+        """Digests of rewritten sources, with the new ones; None for erased ones."""
         self._short: dict[str, str | None] = {}
         self._lost: dict[str, frozenset[str]] = {}
         self._renamed: dict[Ref, Ref | None] = {}
 
     def note_gone(self, ids: Iterable[str]) -> None:
-        """Note that what went by some short ids is gone."""
+        """Record that some short ids are gone."""
         self._short.update(dict.fromkeys(ids))
 
     def note_source(self, old: bytes, new: bytes | None) -> None:
-        """Note what became of a source."""
+        """Record the fate of a source."""
         self.sources[old] = new
         after = None if new is None else ids.id_of("source", new)
         self._short[ids.id_of("source", old)] = after
         self._short[ids.name("source", old)] = None if new is None else ids.name("source", new)
 
     def note_observation(self, old: Observation, new: Observation | None) -> None:
-        """Note what became of an observation: said anew, or gone."""
+        """Record the fate of an observation: rewritten, or erased."""
         self.observations[old.digest] = None if new is None else new.digest
         if new is None:
             chain = [link for name in old.replaces for link in self.chain(name)] if old.op in CHAINING else []
@@ -110,7 +110,7 @@ class Names:
         self._lost[old.id] = lost
 
     def note_known(self, old: Observation, link: Link) -> None:
-        """Note what became of an observation in another ledger, as its erasure says it."""
+        """Record the fate of an observation in another ledger, as its erasure states it."""
         names = (link,) if isinstance(link, str) else link
         digests = tuple(found for name in names if (found := ids.digest_of("observation", name)) is not None)
         new = digests[0] if isinstance(link, str) and digests else None
@@ -120,11 +120,11 @@ class Names:
         self._lost[old.id] = EVERYTHING
 
     def chain(self, name: bytes) -> tuple[bytes, ...]:
-        """Return what a correction or marker names in place of an observation."""
+        """Return the names that a correction or marker uses in place of an observation."""
         return self.links.get(name, (name,))
 
     def plain(self, name: bytes) -> bytes | None:
-        """Return what anything else names in place of an observation; nothing once it is gone."""
+        """Return the name that any other entry uses in place of an observation; None if it is erased."""
         return self.observations.get(name, name)
 
     def ref(self, ref: Ref) -> Ref | None:
@@ -154,7 +154,7 @@ class Names:
         return Ref(ref.type, f"{ERASED}-{name_mac(self._key, str(ref))[:RENAMED_CHARACTERS]}")
 
     def has_lost(self, entity: object, field: object, observations: Iterable[object]) -> bool:
-        """Return whether what some observations made of a field of an entity is erased."""
+        """Return True if the value that some observations gave a field of an entity is erased."""
         ref = _parsed(entity)
         if ref is not None and (self.ref(ref) is None or (ref, field) in self.fields):
             return True
@@ -165,13 +165,13 @@ class Names:
         return False
 
     def ids(self, given: object) -> list[str]:
-        """Return the ids of observations that stand in place of these, without those that are gone."""
+        """Return the ids that replace those of observations, without erased ones."""
         listed = given if isinstance(given, list) else [given]
         found = [self._short.get(id, id) for id in listed if isinstance(id, str)]
         return list(dict.fromkeys(id for id in found if id is not None))
 
     def text(self, text: str) -> str:
-        """Return a text: a name mapped, and `[ERASED]` where it names or quotes what is gone."""
+        """Return a text with names mapped, or `[ERASED]` if it names or quotes erased data."""
         if "_" in text:
             text = NAME.sub(self._name, text)
         if self.quoted.is_in(text):
@@ -184,7 +184,7 @@ class Names:
         return text if ref is None or now == ref else ERASED if now is None else str(now)
 
     def _name(self, found: re.Match[str]) -> str:
-        """Return what stands in place of an id or a full name."""
+        """Return the replacement of an id or a full name."""
         name = found[0]
         if name in self._short:
             return self._short[name] or ERASED
@@ -212,7 +212,7 @@ class Names:
         return f"{ERASED} {sorted(beside).index(key) + 1}"
 
     def origin(self, origin: Mapping[str, Any]) -> dict[str, Json]:
-        """Return where a value came from, without what is gone."""
+        """Return the origin of a value, without erased parts."""
         found: dict[str, Any] = {key: item for key, item in origin.items() if key not in ("entity", "observations")}
         ref = _parsed(origin.get("entity"))
         now = None if ref is None else self.ref(ref)
@@ -226,7 +226,7 @@ class Names:
 
 
 def _agree(old: Observation, new: Observation, name: str) -> bool:
-    """Return whether two observations say the same of a field; Python takes 1 and true for equal, bytes do not."""
+    """Return True if two observations state the same for a field; Python takes 1 and true for equal, bytes do not."""
     return all(
         form.serialise([one.get(name), name in one]) == form.serialise([other.get(name), name in other])
         for one, other in ((old.fields, new.fields), (_listed(old.remove), _listed(new.remove)))
@@ -287,7 +287,7 @@ def observation_again(old: Observation, names: Names) -> bytes | None:
 
 
 def _relocate(body: dict[str, Any], old: Observation, names: Names) -> None:
-    """Leave of a locator what leads into a source that stays, and no words that are gone."""
+    """Keep the parts of a locator that lead into a surviving source, without erased words."""
     same = all(body.get(part) == form.decode(old.body).get(part) for part in ("fields", "remove"))
     kept = {
         part: value
@@ -312,7 +312,7 @@ def _name(body: dict[str, Any], part: str, digests: Collection[bytes]) -> None:
 
 
 def _map_source(body: dict[str, Any], names: Names) -> bool:
-    """Map the source a body names; return whether it is the same."""
+    """Map the source that a body names; return True if it is the same."""
     digest = ids.digest_of("source", body["source"])
     assert digest is not None, "a stored body names its source in full"
     now = names.sources.get(digest, digest)
@@ -361,7 +361,7 @@ def reading_again(old: bytes, names: Names) -> bytes | None:
 
 
 def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
-    """Return the body of an entry of a run, with `[ERASED]` in place of what is gone; nothing once its run is."""
+    """Return the body of an entry of a run, with `[ERASED]` in place of erased data; None if its run is erased."""
     body: Any = form.decode(old)
     if not isinstance(body, dict):
         return old
@@ -401,9 +401,9 @@ def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
 
 
 def _is_shape_kept(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], names: Names) -> bool:
-    """Return whether the shape of a value may stay: all of the value does, and the shape holds nothing that is gone.
+    """Return True if the shape of a value may stay: the whole value does, and the shape holds no erased data.
 
-    In a run that lost something, bytes that are no text go too: nobody can say what they spell.
+    In a run that lost something, bytes that are no text are erased too: their contents cannot be checked.
     """
     part = SHAPED.get(kind, "")
     if not form.same(old.get(part), new.get(part)) or not form.same(old[SHAPE], new[SHAPE]):
@@ -412,7 +412,7 @@ def _is_shape_kept(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], na
 
 
 def digests_unseen(kind: str, body: bytes) -> bool:
-    """Return whether an entry of a run holds a digest of something that is not there to be searched."""
+    """Return True if an entry of a run holds a digest of data that is not there to be searched."""
     if any(mark in body for mark in _MARKS):
         return True
     if kind != "run.model":
@@ -422,13 +422,13 @@ def digests_unseen(kind: str, body: bytes) -> bool:
 
 
 def _request_seen(body: Mapping[str, Any]) -> str:
-    """Return the digest of a model's request as far as the entry shows it."""
+    """Return the digest of a model's request, as far as the entry shows it."""
     asked = {"messages": body.get("messages"), "model": body.get("model"), "parameters": body.get("parameters")}
     return sha256(form.serialise(asked)).hexdigest()
 
 
 def _without_digests(value: Json) -> Json:
-    """Return a value in which what was cut or could not be kept has no digest: by one it could be guessed."""
+    """Return a value without the digests of cut or omitted parts, which would allow guesses."""
     if isinstance(value, list):
         return [_without_digests(item) for item in value]
     if not isinstance(value, dict):
@@ -440,7 +440,7 @@ def _without_digests(value: Json) -> Json:
 
 
 def _using(using: Json, names: Names) -> Json:
-    """Return what a run went by, without versions that are gone."""
+    """Return the code versions of a run, without erased ones."""
     if not isinstance(using, dict):
         return names.value(using)
     found: dict[str, Json] = {}
@@ -471,7 +471,7 @@ def _field_again(entity: object, name: str, read: Json, names: Names) -> Json:
 
 
 def _is_lost(body: Mapping[str, Any], name: str, names: Names) -> bool:
-    """Return whether the origin of a fact of a decision is gone."""
+    """Return True if the origin of a decision's fact is erased."""
     origins = body.get("facts_origin")
     return _origin_lost(origins.get(name) if isinstance(origins, dict) else None, names)
 
@@ -484,7 +484,7 @@ def _origin_lost(origin: object, names: Names) -> bool:
 
 
 def _rule_again(rule: Json, body: Mapping[str, Any], names: Names) -> Json:
-    """Return a rule of a decision, with what its conditions looked at replaced where that is gone."""
+    """Return a rule of a decision, with the erased values of its conditions replaced."""
     looked = rule.get("conditions") if isinstance(rule, dict) else None
     if not isinstance(rule, dict) or not isinstance(looked, list):
         return names.value(rule)

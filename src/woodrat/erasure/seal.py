@@ -1,7 +1,7 @@
-"""Sealing: bytes that only who has the erasure key can read, to be kept in a ledger for a while.
+"""Seal: encryption with the erasure key, for bytes that a ledger keeps for a while.
 
-What an erasure looks for must outlive the process that erased, and must not be one more readable copy. The erasure key
-lies outside the database. Each sealing has a key of its own, made from the erasure key and a nonce.
+The search terms of an erasure must outlive the process that erased, and must not be another readable copy. The erasure
+key is outside the database. Each seal has a key of its own, made from the erasure key and a nonce.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def seal(key: bytes, nonce: bytes, data: bytes) -> bytes:
 
 
 def unseal(key: bytes, sealed: bytes) -> bytes | None:
-    """Return what was sealed; `None` if it was sealed with another key, or is damaged."""
+    """Return the sealed bytes; None if they were sealed with another key, or are damaged."""
     import hmac  # only an erasure needs it
 
     body, tag = sealed[:-TAG_BYTES], sealed[-TAG_BYTES:]

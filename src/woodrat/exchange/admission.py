@@ -1,4 +1,4 @@
-"""Admitting: bodies from elsewhere are looked at before they enter the log; what they say need not fit a schema."""
+"""Admission: checks bodies from elsewhere before they enter the log; their contents need not fit a schema."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TEXTS: Final = {
     "interpretation.ended": ("ended_at", "interpretation", "status"),
     "tag": ("agent", "log", "name"),
 }
-"""What must be text in a body, by kind."""
+"""Members of a body that must be text, by kind."""
 
 
 def meaning_of(entry: Entry) -> Meaning:
-    """Return what the indexes need to know of an entry from elsewhere; `Refused` when its body has another shape."""
+    """Return the meaning of an entry from elsewhere, for the indexes; `Refused` if its body has another shape."""
     kind, body = entry.kind, entry.body
     if body is None or kind == "source":
         return None
@@ -54,7 +54,7 @@ def meaning_of(entry: Entry) -> Meaning:
 
 
 def stored_meaning(entry: Entry) -> Meaning:
-    """Return what the indexes need to know of an entry that an engine holds, whose body was looked at before."""
+    """Return the meaning of an entry that an engine holds, whose body was checked before."""
     kind, body = entry.kind, entry.body
     if body is None or kind == "source":
         return None

@@ -1,4 +1,4 @@
-"""Taken: what a ledger keeps about logs that it takes in. It is derived, and safe to lose."""
+"""Imported: the ledger's memory of imported logs. It is derived, and safe to lose."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from woodrat.log.tree import HASH_BYTES
 from woodrat.merge.packing import garbled
 
 TAKEN: Final = "taken/"
-"""What the names begin with under which is noted how far other logs were taken in."""
+"""Prefix of the notes about the imported part of other logs."""
 
 
 def mark(log: str) -> str:
-    """Return the name under which is noted how far another log was taken in: the position there and its leaf.
+    """Return the name of the note about another log: its last imported position and the leaf there.
 
-    By the leaf a log that was cut back and went on otherwise is told apart.
+    The leaf reveals a log that was cut back and continued differently.
     """
     return TAKEN + log
 
 
 def mark_bytes(position: int, leaf: bytes) -> bytes:
-    """Return how far another log was taken in as it is noted."""
+    """Return the noted position and leaf of another log."""
     return str(position).encode() + leaf
 
 

@@ -49,7 +49,7 @@ class Misfit(Exception):
         self.corrupt = corrupt
 
     def told(self, outcome: str) -> Refused | Corrupt:
-        """Return the error for it; `outcome` says what became of the lines before."""
+        """Return the error for it; `outcome` says what happened to the lines before."""
         if self.corrupt:
             problem = "; ".join(f"{fault.path}: {fault.problem}" for fault in self.faults)
             return Corrupt(f"{problem}. {outcome} {REMEDY}", {"place": self.place})
@@ -57,7 +57,7 @@ class Misfit(Exception):
 
 
 class Lined(Protocol):
-    """Whatever lines are read from."""
+    """A source of lines."""
 
     def readline(self, size: int, /) -> bytes:
         """Return the next line with its end; nothing at the end of all."""
@@ -105,7 +105,7 @@ def entry_of(place: str, value: Any) -> Entry:
 
 
 class Arrived(NamedTuple):
-    """An entry from elsewhere, and what the indexes need to know of it."""
+    """An entry from elsewhere, and its meaning for the indexes."""
 
     entry: Entry
     meaning: Meaning

@@ -1,4 +1,4 @@
-"""Server: what the log behind an address is asked through. Whoever syncs with one is handed a connection to it."""
+"""Server: the connection to a log behind an address, passed to a sync."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Server(Protocol):
     """A connection to a server, with the errors raised there raised here."""
 
     address: str
-    """What was called."""
+    """The request."""
 
     def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
-        """Read; what is `None` is not asked."""
+        """Read; `None` stands for a missing argument."""
 
     def send_lines(self, path: str, asked: Mapping[str, Any], lines: BinaryIO) -> Any:
-        """Send a file of JSON lines to what may be told the same twice."""
+        """Send a file of JSON lines to an address where repetition is harmless."""
 
     def stream(self, path: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield a long answer of JSON lines as it comes; `Broken` where it breaks off, or never begins."""
@@ -32,7 +32,7 @@ class Server(Protocol):
 
 
 class Broken(Exception):
-    """A long answer broke off; what came before is good."""
+    """A long answer was interrupted; the received part is valid."""
 
     def __init__(self, host: str, cause: BaseException | None) -> None:
         super().__init__(host)

@@ -1,1 +1,1 @@
-"""The inspector: the web app that a server shows at `/`; its sources are in `ui/`, and what is built of them here."""
+"""The inspector: the web app at `/` of a server; its sources are in `ui/`, its build is here."""

@@ -46,7 +46,7 @@ POLICY: Final = "; ".join(
         "trusted-types svelte-trusted-html",
     )
 )
-"""What a page may do: what was recorded is text, and could not run if it were not."""
+"""Content security policy: recorded text is never executable."""
 PAGE_HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -55,7 +55,7 @@ PAGE_HEADERS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 )
-"""What is sent with every file besides."""
+"""Headers of every file."""
 FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
 MEDIA: Final[Mapping[str, bytes]] = {
@@ -73,7 +73,7 @@ MEDIA: Final[Mapping[str, bytes]] = {
 }
 """Media types by suffix; a file with another is not served."""
 PACKED: Final = {".br": b"br", ".gz": b"gzip"}
-"""Suffixes of files that hold another one packed, and what that is called; the best first."""
+"""Suffixes of compressed files, with the names of their encodings; the best first."""
 NOT_BUILT: Final = b"""<!doctype html><html lang=en><meta charset=utf-8>
 <meta name=viewport content='width=device-width, initial-scale=1'><title>Woodrat</title>
 <h1>The inspector is not built in this install</h1>
@@ -90,7 +90,7 @@ class File(NamedTuple):
     body: bytes
     media: bytes
     cached: tuple[bytes, bytes]
-    """What caches may do with it."""
+    """Its cache header."""
     tag: bytes
     """Its entity tag, which is the same in every encoding, and so a weak one."""
     packed: Sequence[tuple[bytes, bytes]] = ()
@@ -110,7 +110,7 @@ class InspectorSite:
         return INDEX.encode() in self._files
 
     async def answer(self, exchange: Exchange) -> None:
-        """Answer with a file, or with the page that finds out by itself what to show."""
+        """Answer with a file, or with the app's page, which routes by itself."""
         path = exchange.path
         file = self._files.get(path[1:])
         if file is None:

@@ -1,11 +1,10 @@
-"""Checking: whether the rows of a log can be what was once written, from nothing but the rows themselves.
+"""Checking: could these rows be a log as it was written? The answer needs nothing but the rows.
 
 Each row is checked by itself (shape, commitment, leaf) and against the one before it (position, write, time). The
 leaves are hashed up to the root again. A log is checked in parts of `PART` entries, which are complete subtrees, so
-that parts can be checked anywhere and in any order and joined afterwards.
+parts can be checked anywhere, in any order, and joined afterwards.
 
-What a rewritten log looks like, from which every trace of the change was removed, only a checkpoint held elsewhere can
-tell: `against`.
+A rewritten log without any trace of the change is revealed only by a checkpoint held elsewhere: `against`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Damage(NamedTuple):
     position: int
     """The first position that is wrong."""
     problem: str
-    """What is wrong, in one clause."""
+    """The problem, in one clause."""
 
 
 class Held(NamedTuple):
@@ -90,7 +89,7 @@ class Naming(NamedTuple):
     origin: Origin | None
     """Where its entry was first written, if not here."""
     positions: Ranges
-    """What it names."""
+    """The positions that it names."""
 
 
 Sound = Callable[[Row], object]
@@ -99,7 +98,7 @@ Sound = Callable[[Row], object]
 
 @dataclass(slots=True)
 class Checked:
-    """What came of checking a stretch of a log, from a multiple of `PART` on."""
+    """The result of checking a stretch of a log that starts at a multiple of `PART`."""
 
     start: int
     """Its first position."""
@@ -120,7 +119,7 @@ class Checked:
     erasures: list[Naming] = field(default_factory=list)
     """The erasures that stand in it."""
     damage: list[Damage] = field(default_factory=list)
-    """What is wrong, by position."""
+    """Damage, by position."""
 
 
 class Walk:
@@ -257,7 +256,7 @@ class Walk:
         self._wrong("envelope", row.position, wrong[1] if wrong else more)
 
     def _unlike(self, row: Row) -> None:
-        """Name what sets an entry apart from the others of its write."""
+        """Return the parts of the envelope in which an entry differs from the others of its write."""
         if row.log != self._log:
             self._wrong("log", row.position, f"the log is {row.log}, and {self._log} in the rest of the write")
         else:
@@ -266,7 +265,7 @@ class Walk:
         self._frames.clear()  # they are spelled for the others
 
     def _header(self, row: Row) -> None:
-        """Name what is wrong with a header whose leaf is not what it spells."""
+        """Return the problem of a header whose leaf is not its hash."""
         if self.found.damage and self.found.damage[-1].position == row.position:
             return  # it is named already
         try:
@@ -321,7 +320,7 @@ def add(ranges: Ranges, position: int) -> None:
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return ranges in order, those that touch as one."""
+    """Return sorted ranges, with adjacent ones joined."""
     found: Ranges = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:
@@ -408,9 +407,9 @@ def joined(stretches: Iterable[Checked]) -> Joined:
 
 
 def _erased(stretches: Sequence[Checked], names: Mapping[str, int], size: int) -> tuple[Ranges, Ranges]:
-    """Return the positions that may have no body, and those that must have none.
+    """Return the positions that may lack a body, and the positions that must lack it.
 
-    What an erasure of another log names here may have gone for it, or for one of this log that did the same.
+    An erasure of another log may name positions here that it removed, or that an equal erasure of this log did.
     """
     begins = sorted(names.values())
 
@@ -434,7 +433,7 @@ def _frontier(parts: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def against(log: Joined, held: Iterable[Held]) -> list[Damage]:
-    """Return what checkpoints held elsewhere say against a log: it is cut short, it was rewritten, it is another."""
+    """Return the damage that checkpoints held elsewhere reveal: the log is cut short, rewritten, or another one."""
     found: list[Damage] = []
     agreed = 0
     for checkpoint in sorted(held, key=lambda one: one.size):
@@ -457,7 +456,7 @@ def against(log: Joined, held: Iterable[Held]) -> list[Damage]:
 
 
 def canonical(kind: str, body: bytes) -> bool:
-    """Return whether a body is in canonical form; the content of a source is in no form."""
+    """Return True if a body is in canonical form; the content of a source may have any form."""
     if kind == "source":
         return True
     try:

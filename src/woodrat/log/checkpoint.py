@@ -1,8 +1,8 @@
-"""Checkpoint: a signed note that says how long a log is and what its root is.
+"""Checkpoint: a signed note that states the size and the root of a log.
 
-A note is text and signatures below it (C2SP signed-note); a checkpoint is a note whose text is origin, size and root
-(C2SP tlog-checkpoint). Whoever keeps one can later show that the log was cut, or that its past was changed. The bytes
-are specified in docs/formats/checkpoint.md. Signing is a function handed in: no key lives here.
+A note is text with signatures below it (C2SP signed-note); a checkpoint is a note whose text is origin, size and root
+(C2SP tlog-checkpoint). A kept checkpoint can later show that the log was cut, or that its past was changed. The bytes
+are specified in docs/formats/checkpoint.md. Signing is a function passed in: no key lives here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from woodrat.record_json import Hex, Record, derived
 from woodrat.records import dataclass
 
 ALGORITHM: Final = 1
-"""What stands before an Ed25519 key in its text form."""
+"""Prefix of an Ed25519 key in its text form."""
 NOTE_BYTES_MAX: Final = 1_000_000
 """Longest note that is read."""
 SIGNATURES_MAX: Final = 100
@@ -48,7 +48,7 @@ def _refused(path: str, problem: str, remedy: str = _REMEDY_NOTE) -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
-    """A public key with the name it signs under; what is handed to everyone."""
+    """A public key with the name it signs under, for everybody."""
 
     name: str
     """Name of the signer: no spaces, no plus."""
@@ -57,7 +57,7 @@ class VerifierKey:
 
     @property
     def hash(self) -> bytes:
-        """The four bytes by which a signature says whose it is; an identifier, not a proof."""
+        """The four bytes by which a signature names its key; an identifier, not a proof."""
         return hashlib.sha256(self.name.encode() + b"\n" + bytes([ALGORITHM]) + self.public).digest()[:_HASH_BYTES]
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class VerifierKey:
         return f"{self.name}+{self.hash.hex()}+{key}"
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
-        """Say whether this key signed the message."""
+        """Return True if this key signed the message."""
         return ed25519.verify(self.public, message, signature)
 
     @classmethod
@@ -121,7 +121,8 @@ def _key_parts(text: object, path: str, *, secret: bool = False) -> tuple[str, s
 
 
 def is_key_name(name: str) -> bool:
-    """Say whether a text can be a signer's name: some characters, none of them a space, a plus or a control."""
+    """Return True if a text can be a signer's name: at least one character, no spaces, plus signs or control
+    characters."""
     return bool(name) and "+" not in name and not _SPACE.search(name) and not _CONTROL.search(name)
 
 
@@ -142,11 +143,11 @@ class Signature:
     """One signature under a note."""
 
     name: str
-    """Whose it says it is."""
+    """The signer's name, as stated."""
     hash: bytes
     """Hash of the key it says it was made with."""
     signature: bytes
-    """What the key made of the text."""
+    """The signature bytes."""
 
     def line(self) -> str:
         """Return the line it stands on."""
@@ -158,7 +159,7 @@ class Note:
     """Text and the signatures under it, not yet believed."""
 
     text: str
-    """What is signed; ends with a line feed."""
+    """The signed text; ends with a line feed."""
     signatures: tuple[Signature, ...]
     """Who says so, in the order of the lines."""
 
@@ -167,7 +168,7 @@ class Note:
 
     @classmethod
     def parse(cls, given: object, path: str = "note") -> Note:
-        """Read a note, strictly; what is not exactly a note is refused, and nothing of it is believed."""
+        """Parse a note, strictly; any deviation refuses the whole note."""
         text = _note_text(given, path)
         head, mark, tail = text.rpartition("\n\n")
         if not mark or not tail.endswith("\n"):
@@ -228,7 +229,7 @@ def _signature(line: str, path: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Record):
-    """How long a log is and what its root is."""
+    """The size of a log, and its root."""
 
     log: str
     """The log's own name."""
@@ -241,7 +242,7 @@ class Checkpoint(Record):
 
     @derived
     def epoch(self) -> int:
-        """Which beginning of this log's checkpoints it belongs to: 1 unless the operator began anew."""
+        """The epoch of the log's checkpoints: 1 unless the operator began a new one."""
         found = [match for line in self.extensions if (match := _EPOCH.fullmatch(line))]
         return int(found[0][1]) if found else 1
 
@@ -251,7 +252,7 @@ class Checkpoint(Record):
         return "".join(f"{line}\n" for line in (self.log, str(self.size), root, *self.extensions))
 
     def signed(self, key: VerifierKey, sign: Callable[[bytes], bytes]) -> Note:
-        """Return the note that `sign` makes of it; what it returns is checked before anybody sees it."""
+        """Return the note with the signature that `sign` makes, after checking that signature."""
         text = self.to_text()
         signature = sign(text.encode())
         assert key.verifies(text.encode(), signature), "the signer's key is the one it says"

@@ -1,6 +1,6 @@
-"""Ed25519: whether a signature is that of a key, as RFC 8032 section 5.1.7 asks. Checking only; nothing here signs.
+"""Ed25519: verification of signatures, as RFC 8032 section 5.1.7 requires. Nothing here signs.
 
-It takes a few milliseconds and needs no other package, so whoever reads a ledger can check its checkpoints. It is
+It takes a few milliseconds and needs no other package, so every reader of a ledger can check its checkpoints. It is
 strict where implementations differ: S lies below the group's order, a key is spelled canonically and is not of small
 order, and R is compared byte by byte, without the cofactor.
 """
@@ -27,7 +27,7 @@ _NEUTRAL: _Point = (0, 1, 1, 0)
 
 
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Say whether `signature` is that of `public` over `message`; bytes of any other shape are no signature."""
+    """Return True if `signature` is that of `public` over `message`; bytes of another length are no signature."""
     if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     key = _decode(public)

@@ -1,8 +1,8 @@
-"""Entry: one thing that happened, in the one log of a tenant.
+"""Entry: one event in the log of a tenant.
 
 An entry has two halves. The header and the leaf made from it are kept for ever. The body and its nonce may be erased.
 The leaf holds only a commitment to that half, SHA-256(nonce ‖ body), so every proof outlives an erasure, and without
-the nonce nobody can find out by guessing what the body said. For the same reason no id ever enters a leaf.
+the nonce nobody can guess the body from it. For the same reason no id ever enters a leaf.
 
 The bytes are specified in docs/formats/entry.md.
 """
@@ -95,7 +95,7 @@ class Envelope:
     """Where the entry was first written, if that was in another log."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the envelope as leaves and exports state it; what is not stated is left out."""
+        """Return the envelope as leaves and exports state it, without missing members."""
         value: dict[str, Any] = {"write": self.write}
         if self.length is not None:
             value["length"] = self.length
@@ -113,9 +113,9 @@ def commitment(nonce: bytes, body: bytes) -> bytes:
 
 
 def request_commitment(nonce: bytes, key: str, request_digest: bytes) -> bytes:
-    """Return SHA-256(request nonce ‖ key ‖ request digest), the key in UTF-8; no key is the empty text.
+    """Return SHA-256(request nonce ‖ key ‖ request digest), the key in UTF-8; a missing key is the empty text.
 
-    The nonce is the request's own, of no entry: an entry that stays must not help to guess one that went. The
+    The nonce is the request's own and of no entry, so a surviving entry does not help to guess an erased one. The
     concatenation is unambiguous because both ends have a fixed length: 16 bytes before the key, 32 after it.
     """
     assert len(nonce) == NONCE_BYTES and len(request_digest) == DIGEST_BYTES
@@ -123,7 +123,7 @@ def request_commitment(nonce: bytes, key: str, request_digest: bytes) -> bytes:
 
 
 LEAF_START = '\0{"commitment":"'
-"""What is hashed for a leaf begins so: the byte that keeps it from passing for a node, and the header's first key."""
+"""The start of every leaf's data: the byte that tells a leaf from a node, and the header's first key."""
 
 
 def leaf_frame(
@@ -135,10 +135,10 @@ def leaf_frame(
     request: bytes | None = None,
     origin: Origin | None = None,
 ) -> tuple[str, str]:
-    """Return what stands around the position in `Entry.leaf_data`, for the entries of one write and kind.
+    """Return the parts of `Entry.leaf_data` around the position, for the entries of one write and kind.
 
-    `LEAF_START`, the commitment in hex, the first part, the position and the second part are what a leaf hashes. The
-    first entry of a write states its `length` and `request`, and one that was merged in its `origin`.
+    A leaf hashes `LEAF_START`, the commitment in hex, the first part, the position and the second part. The first entry
+    of a write states its `length` and `request`, and a merged entry its `origin`.
     """
     stated = "" if length is None or request is None else f'"length":{length},'
     if origin is not None:
@@ -169,7 +169,7 @@ class Entry:
     nonce: bytes | None
     """Sixteen random bytes; None once erased."""
     body: bytes | None
-    """What happened, as canonical bytes; None once erased."""
+    """The body as canonical bytes; None once erased."""
 
     @property
     def erased(self) -> bool:
@@ -195,7 +195,7 @@ class Entry:
         return leaf_hash(self.leaf_data())
 
     def check(self) -> None:
-        """Raise `Corrupt`, naming the position and the class of damage, unless the entry can be what was written.
+        """Raise `Corrupt` with the position and the class of damage, unless the entry can be as it was written.
 
         The classes: `log`, `position`, `recorded_at`, `kind`, `envelope`, `nonce`, `body`, `commitment`. A changed
         header that still has the right shape shows in the leaf, not here.
@@ -205,7 +205,7 @@ class Entry:
             raise _corrupt(self.position, *damage)
 
     def shape_fault(self) -> tuple[str, str] | None:
-        """Return the class of damage and what is wrong with the shape, or None."""
+        """Return the class of damage and the problem of the shape, or None."""
         if not _is_name(self.log):
             return "log", f"the log's name is {shown(self.log)}"
         if not _is_count(self.position, POSITION_MAX):
@@ -228,7 +228,7 @@ class Entry:
         return None
 
     def _broken_promise(self) -> tuple[str, str] | None:
-        """Return the damage if nonce and body are not what the leaf committed to."""
+        """Return the damage if nonce and body do not match the leaf's commitment."""
         if self.nonce is None or self.body is None or commitment(self.nonce, self.body) == self.commitment:
             return None
         return "commitment", "nonce and body are not what the leaf committed to"
@@ -259,7 +259,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Entry:
-        """Read back what `to_json` made: `Refused` if it has another shape, `Corrupt` if it was altered."""
+        """Parse the output of `to_json`: `Refused` if it has another shape, `Corrupt` if it was altered."""
         if not _is_shaped(value):
             faults = _json_faults(value)
             if faults:
@@ -289,7 +289,7 @@ class Entry:
 
     @staticmethod
     def json_schema(describe: Describe) -> dict[str, Any]:
-        """Return the JSON Schema of what `to_json` writes."""
+        """Return the JSON Schema of the output of `to_json`."""
         properties = {
             "format": ("The format of the log.", int),
             "log": ("The log's own name.", str),
@@ -443,7 +443,7 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def _is_name(value: object) -> bool:
-    """Say whether `value` can be a log's name: some text, no control characters, no half characters."""
+    """Return True if `value` can be a log's name: text without control characters and lone surrogates."""
     return type(value) is str and _is_fit(value)
 
 
@@ -475,7 +475,7 @@ def _spelled(body: Any) -> bytes:
 
 
 def _envelope_fault(envelope: Envelope, position: int) -> str | None:
-    """Say what is wrong with the envelope of the entry at `position`, or None."""
+    """Return the problem of the envelope of the entry at `position`, or None."""
     write, length, request = envelope.write, envelope.length, envelope.request
     if not _is_count(write, POSITION_MAX):
         return f"{shown(write)} is not the position of a write"
@@ -496,7 +496,7 @@ def _envelope_fault(envelope: Envelope, position: int) -> str | None:
 
 
 def _is_shaped(value: Mapping[str, Any]) -> bool:
-    """Return whether a value has the shape of most entries; `_json_faults` knows the others, and what is wrong."""
+    """Return True if a value has the shape of most entries; `_json_faults` checks the others, and finds the faults."""
     if value.keys() != _JSON_KEYS:
         return False
     envelope = value["envelope"]
@@ -515,7 +515,7 @@ def _is_shaped(value: Mapping[str, Any]) -> bool:
 
 
 def _json_faults(value: Mapping[str, Any]) -> list[Fault]:
-    """Return what keeps `value` from being read as an entry; whether the entry is sound is for `check` to say."""
+    """Return the faults that keep `value` from being parsed as an entry; `check` decides if the entry is sound."""
     missing = [Fault(f"/{key}", "is missing", _REMEDY) for key in sorted(_JSON_KEYS - value.keys())]
     unknown = [Fault(f"/{key}", "is not part of an entry", _REMEDY) for key in sorted(value.keys() - _JSON_KEYS)]
     if missing or unknown:
@@ -558,7 +558,7 @@ def _is_hex(value: object) -> bool:
 
 
 def _is_base64_body(value: object) -> bool:
-    """Say whether `value` is `{"base64": text}` and the text the one spelling of its bytes."""
+    """Return True if `value` is `{"base64": text}` and the text is the one spelling of its bytes."""
     if not isinstance(value, Mapping) or value.keys() != {"base64"} or not isinstance(value["base64"], str):
         return False
     try:

@@ -1,7 +1,7 @@
-"""Erasure: the entry that says what was lawfully forgotten, without naming it.
+"""Erasure: the entry that states what was lawfully forgotten, without naming it.
 
-Whoever has the erasure key can tell whether a record or a name is among what went, and whoever has not learns
-positions, numbers, the agent and the reason. The bytes are specified in docs/formats/erasure.md.
+A holder of the erasure key can tell whether a record or a name is among the erased ones; others learn positions,
+numbers, the agent and the reason. The bytes are specified in docs/formats/erasure.md.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from woodrat.records import dataclass
 
 KIND: Final = "erasure"
 ERASED: Final = "[ERASED]"
-"""What stands in place of a value that was erased, where the rest of an entry is said again."""
+"""Placeholder of an erased value in a rewritten entry."""
 SCOPES: Final = ("entity", "field", "source", "agent", "subject")
-"""What an erasure can be asked for by."""
+"""Scopes of an erasure."""
 LATE: Final = "late"
-"""The scope of an entry that says what arrived after an erasure, named what was erased, and was said otherwise."""
+"""The scope of an entry about records that arrived after an erasure, named erased ones, and were rewritten."""
 
 Link = str | tuple[str, ...]
-"""What stands for an observation that is gone: the full name of the one said in its place, or those it replaced."""
+"""The replacement of an erased observation: the full name of the rewritten one, or those it replaced."""
 KEY_BYTES: Final = 32
 """Length of an erasure key."""
 
@@ -35,22 +35,22 @@ _OPTIONAL = frozenset({"keys", "links"})
 
 
 def record_mac(key: bytes, kind: str, body: bytes) -> str:
-    """Return what an erasure lists of a record: HMAC-SHA256 of the digest of its body, in hex."""
+    """Return the MAC of a record: HMAC-SHA256 of the digest of its body, in hex."""
     return digest_mac(key, digest(kind, body))
 
 
 def digest_mac(key: bytes, record: bytes) -> str:
-    """Return what an erasure lists of a record whose digest is known."""
+    """Return the MAC of a record whose digest is known."""
     return _hmac(key, record)
 
 
 def name_mac(key: bytes, name: str) -> str:
-    """Return what an erasure lists of a name: HMAC-SHA256 of an id or a reference as text, in hex."""
+    """Return the MAC of a name: HMAC-SHA256 of an id or a reference as text, in hex."""
     return _hmac(key, name.encode())
 
 
 def idempotency_mac(key: bytes, agent: str, idempotency_key: str) -> str:
-    """Return what an erasure lists of an idempotency key: HMAC-SHA256 of `key`, the agent and the key as lines."""
+    """Return the MAC of an idempotency key: HMAC-SHA256 of `key`, the agent and the key as lines."""
     return _hmac(key, f"key\n{agent}\n{idempotency_key}".encode())
 
 
@@ -84,11 +84,11 @@ def named(
     origin: Origin | None,
     reach: Callable[[str], int | None],
 ) -> list[tuple[int, int]]:
-    """Return which of the positions that an erasure names are positions of the log it stands in, as ranges.
+    """Return, as ranges, the positions of an erasure that are positions of the log it stands in.
 
-    `of` is the log that its body speaks of; `log`, `position` and `origin` are those of its entry. An erasure that was
-    written here names what came before it. One that was merged in, or came along with a copy, names positions of
-    another log, which mean something here only as far as this log went by that name: `reach` returns that position.
+    `of` is the log that its body names; `log`, `position` and `origin` are those of its entry. An erasure written here
+    names earlier entries. One that was merged or copied names positions of another log, which apply here only as far as
+    this log had that name: `reach` returns that position.
     """
     end = position - 1 if origin is None and of == log else reach(of)
     return [] if end is None else [(first, min(last, end)) for first, last in positions if first <= end]
@@ -107,15 +107,15 @@ class Erasure:
     scope: str
     """One of `SCOPES`."""
     reason: str
-    """Why. It names nothing of what went."""
+    """The reason. It names nothing erased."""
     positions: tuple[tuple[int, int], ...]
-    """Positions whose bodies and nonces are gone, as ranges, first and last included."""
+    """Positions whose bodies and nonces are gone, as inclusive ranges."""
     macs: tuple[str, ...]
     """`record_mac` of every record that is gone, sorted."""
     names: tuple[str, ...]
     """`name_mac` of every id and reference that is gone, sorted."""
     links: Mapping[str, Link] = MappingProxyType({})
-    """By `digest_mac` of an observation that is gone, what stands for it where others named it."""
+    """Replacements of erased observations where others named them, by `digest_mac`."""
     keys: tuple[str, ...] = ()
     """`idempotency_mac` of every idempotency key whose receipt is gone, sorted; a retry with one is refused."""
 
@@ -138,12 +138,12 @@ class Erasure:
         return form.serialise(value)
 
     def holds(self, position: int) -> bool:
-        """Return whether a position is among those erased."""
+        """Return True if a position is among the erased ones."""
         return any(first <= position <= last for first, last in self.positions)
 
 
 def stored(body: bytes) -> Erasure:
-    """Return the erasure whose body this is; `Refused` when it has another shape."""
+    """Return the erasure with this body; `Refused` if it has another shape."""
     value: Any = form.decode(body)
     faults = _faults(value)
     if faults:
@@ -187,7 +187,7 @@ def _are_texts(value: object) -> bool:
 
 
 def _are_ranges(value: object) -> bool:
-    """Return whether these are pairs of positions, first and last, sorted, with a gap between any two."""
+    """Return True if these are pairs of positions, first and last, sorted, with a gap between any two."""
     if not isinstance(value, list):
         return False
     for pair in value:

@@ -43,7 +43,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Nodes(Protocol):
-    """Whatever knows the roots of a log's complete subtrees."""
+    """The roots of a log's complete subtrees."""
 
     def subtree_root(self, start: int, end: int, /) -> bytes:
         """Return the root over leaves `start` to `end`, `end` excluded.
@@ -78,7 +78,7 @@ class Leaves:
 
 
 Source: TypeAlias = Nodes | Sequence[bytes]
-"""What proofs are made from: stored nodes, or simply the leaf hashes."""
+"""The source of proofs: stored nodes, or the leaf hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Frontier:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Frontier:
-        """Read back what `to_bytes` wrote; anything else is `Corrupt`."""
+        """Parse the output of `to_bytes`; anything else is `Corrupt`."""
         size = int.from_bytes(data[:_SIZE_BYTES], "big")
         if size > SIZE_MAX or len(data) != _SIZE_BYTES + HASH_BYTES * size.bit_count():
             raise Corrupt(
@@ -196,7 +196,7 @@ def consistency_proof(source: Source, old: int, new: int) -> tuple[bytes, ...]:
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Say whether `proof` shows that the leaf hash `leaf` is number `index` of the `size` leaves under `root`."""
+    """Return True if `proof` shows that the leaf hash `leaf` is number `index` of the `size` leaves under `root`."""
     if not (0 <= index < size <= SIZE_MAX and _all_hashes((leaf, root, *proof))):
         return False
     steps = _path(index, index + 1, size)
@@ -209,7 +209,7 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
 
 
 def verify_consistency(old_size: int, new_size: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]) -> bool:
-    """Say whether `proof` shows that the tree under `old_root` is a prefix of the tree under `new_root`.
+    """Return True if `proof` shows that the tree under `old_root` is a prefix of the tree under `new_root`.
 
     Every tree starts with the empty one, so `old_size` 0 takes an empty proof, and only with the empty root.
     """
@@ -272,7 +272,7 @@ def _split(width: int) -> int:
 
 
 def _last_complete(size: int) -> int:
-    """Return where the smallest, rightmost complete subtree of a tree of `size` leaves starts."""
+    """Return the start of the smallest, rightmost complete subtree of a tree of `size` leaves."""
     return size & (size - 1)
 
 

@@ -1,4 +1,5 @@
-"""Argument schemas: what the arguments of tools are held against, from the kinds of the parameters of their verbs."""
+"""Argument schemas: the JSON Schemas that arguments of tools are checked against, from the parameter kinds of their
+verbs."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from woodrat.api.verb import Parameter
 from woodrat.mcp.action import LIMIT
 
 RECORD: Final = {"type": "object", "properties": {"entity_type": {"type": "string"}}, "required": ["entity_type"]}
-"""A record to be stored, as far as an agent is told; the ledger says what is wrong with the rest."""
+"""A record to store, as far as agents need to know; the ledger reports the faults of the rest."""
 NUMBERS_TOO: Final = frozenset({"as_of"})
 """Arguments that are text in an address, and may be sent as the number that reports have."""
 
 
 def schema_of(parameter: Parameter) -> dict[str, Any]:
-    """Return the JSON Schema that an argument is held against: its types, and not how text is spelled.
+    """Return the JSON Schema that an argument is checked against: types, without formats of text.
 
-    What is wrong with a reference, an id or a limit the ledger says better, if it gets to see it.
+    The ledger reports invalid references, ids and limits in better words.
     """
     schema = _schema(parameter.kind.schema)
     if parameter is LIMIT:

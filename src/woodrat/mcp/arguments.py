@@ -1,7 +1,7 @@
-"""Arguments: what an agent sends a tool, held against what the action takes; all that is wrong is said at once.
+"""Arguments: the arguments of a tool call, checked against the action, with all faults at once.
 
-Agents are listed less than is taken, in the words that every provider of models accepts: one type for each value, no
-alternatives and no bounds.
+The list of tools states less than is accepted, in the subset that every provider of models takes: one type per value,
+no alternatives and no bounds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING_DONE: Final = "Nothing was done."
 EXPLAINS_MOMENTS: Final = "show"
-"""The tool whose arguments say what `as_of` and `valid_at` mean."""
+"""The tool whose description explains `as_of` and `valid_at`."""
 STRANGERS_MAX: Final = 10
 """How many unknown arguments of a call are named."""
 NAME_CHARACTERS_MAX: Final = 64
@@ -41,7 +41,8 @@ reads the whole list. The reference page has them."""
 CORRECTED_CHARACTERS_MAX: Final = 1_000
 """Longest call that a refusal suggests."""
 MEANT_EMPTY: Final = frozenset({"default", "answer"})
-"""Arguments of which null and empty text are values. Of the others they count as left out: some models send all."""
+"""Arguments for which null and empty text are values. For others they count as missing, because some models send every
+argument."""
 
 
 # What is listed
@@ -65,22 +66,22 @@ def listed(tool: Tool) -> dict[str, Any]:
 
 
 def is_rare(tool: Tool, name: str) -> bool:
-    """Return whether a tool takes an argument without listing it."""
+    """Return True if a tool accepts an argument without listing it."""
     if any(name in action.needed for action in tool.actions.values()):
         return False
     return name in RARE or name in tool.rare
 
 
 def _text(tool: Tool, parameter: Parameter) -> str:
-    """Return what an agent is told of an argument besides its name and type: what its kind has for agents, if anything.
+    """Return the description of an argument for agents, if its kind has one.
 
-    The two that read at a moment are explained once, in the tool that is read first.
+    The two arguments of a moment are explained once, in the tool that agents read first.
     """
     return "" if parameter in at_moment() and tool.name != EXPLAINS_MOMENTS else parameter.kind.brief or ""
 
 
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of which every value has one type, the first that it may have, and no bounds."""
+    """Return a schema in which every value has one type, the first of its types, and no bounds."""
     shown_schema = {name: value for name, value in schema.items() if name in ("type", "enum", "required")}
     if isinstance(shown_schema["type"], list):
         shown_schema["type"] = shown_schema["type"][0]
@@ -192,7 +193,7 @@ def _missing(action: Action, asked: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _ill_typed(action: Action, asked: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what the schemas of the arguments find wrong."""
+    """Yield the faults that the schemas of the arguments find."""
     from woodrat.state import schema_faults, validator
 
     values = {name: value for name, value in asked.items() if name in action.parameters}

@@ -18,7 +18,7 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
 
 NAME: Final = "woodrat"
-"""What our entry is called."""
+"""The name of our entry."""
 NOT_WRITTEN: Final = "Nothing was written."
 
 
@@ -27,7 +27,7 @@ class Client:
     """A program with agents."""
 
     name: str
-    """What it is called on the command line, and the agent its writes are by unless stated."""
+    """Its name on the command line, and the default agent of its writes."""
     path: str
     """Its file: below the current folder, or in the user's own place for such files."""
     under: str
@@ -66,7 +66,7 @@ def place(client: Client, folder: Path, environment: Mapping[str, str], platform
 def entry(
     client: Client, db: str, tenant: str, agent: str, keys: str | None = None, python: str = sys.executable
 ) -> dict[str, Any]:
-    """Return what starts the server: this Python by its whole path, as such programs know no other."""
+    """Return the command that starts the server: this Python by its full path, since clients may have another PATH."""
     words = ["-m", "woodrat", "mcp", "--db", db, "--tenant", tenant, "--as", agent]
     if keys is not None:
         words += ["--signing-keys", keys]
@@ -74,7 +74,7 @@ def entry(
 
 
 def entry_of_server(client: Client, address: str, *, keyed: bool) -> dict[str, Any]:
-    """Return what reaches a server over HTTP; its key stays in the environment, as the file is often shared."""
+    """Return the entry for a server over HTTP; its key stays in the environment, because the file is often shared."""
     from woodrat.api.transport import address_faults
 
     faults = address_faults(address)
@@ -89,7 +89,7 @@ def entry_of_server(client: Client, address: str, *, keyed: bool) -> dict[str, A
 
 
 def merged(client: Client, data: bytes | None, ours: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return what a file holds with our entry in it; what else the file and the entry say stays."""
+    """Return the content of a file with our entry in it; everything else stays."""
     try:
         text = (data or b"").decode("utf-8")
         found = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
@@ -111,7 +111,7 @@ def merged(client: Client, data: bytes | None, ours: Mapping[str, Any], where: s
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object each of whose keys stands once: of two, one would be lost."""
+    """Return an object without repeated keys: one of two equal keys would be lost."""
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
@@ -120,7 +120,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write(path: Path, document: Mapping[str, Any]) -> bool:
-    """Write a file whole or not at all, indented as it was; return whether it says something else than before."""
+    """Write a file whole or not at all, with its indentation; return True if it changed."""
     target = Path(os.path.realpath(path))
     before = target.read_text("utf-8") if target.exists() else ""
     if before.strip() and json.loads(before) == document:

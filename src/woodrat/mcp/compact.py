@@ -1,8 +1,7 @@
-"""Compact answers: what an agent needs to go on, in few tokens.
+"""Compact answers: the parts of a record that an agent needs, in few tokens.
 
-Each function takes a record of the library and picks from its fields. What is empty is left out, long values are cut
-and say how much is missing, and `more` says how many items there are where only the first are listed. Whole records
-are answered on request (`details`).
+Each function picks fields of one record of the library. Empty fields are left out, long values are cut and state the
+missing length, and `more` counts the items that a list leaves out. Whole records are returned on request (`details`).
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ ELEMENTS_MAX: Final = 100
 VALUE_CHARACTERS_MAX: Final = 300
 """Longest value in a list of answers, as JSON."""
 HIT_CHARACTERS_MAX: Final = 300
-"""Longest entity in a list of those that were found, as JSON; only a longer reference makes it longer."""
+"""Longest entity in a list of hits, as JSON; only a longer reference exceeds it."""
 HIT_FRAME: Final = 60
-"""What of it the names of its parts take."""
+"""Share of it for the names of the parts."""
 FOUND_CHARACTERS_MAX: Final = 80
 """Longest value in it."""
 RECALLED_CHARACTERS_MAX: Final = 600
@@ -50,7 +49,7 @@ SHOWN_CHARACTERS_MAX: Final = 4_000
 
 
 def stated(**parts: Any) -> Compact:
-    """Return the parts that say something: not those that are none, false or empty."""
+    """Return the parts with content: neither null, false nor empty."""
     return {name: part for name, part in parts.items() if part is not None and part is not False and part not in _EMPTY}
 
 
@@ -71,7 +70,7 @@ def short_values(values: Mapping[str, Any], most: int = VALUE_CHARACTERS_MAX) ->
 
 
 def listed(lists: Mapping[str, tuple[Sequence[Any], Callable[[Any], Any]]], **parts: Any) -> Compact:
-    """Return parts with lists of which only the first items are shown; `more` says how many there are."""
+    """Return parts with lists cut to their first items; `more` counts the others."""
     shown = {name: [write(item) for item in items[:ITEMS_MAX]] for name, (items, write) in lists.items()}
     more = {name: len(items) for name, (items, _) in lists.items() if len(items) > ITEMS_MAX}
     return stated(**parts, **shown, more=more)
@@ -81,7 +80,7 @@ def listed(lists: Mapping[str, tuple[Sequence[Any], Callable[[Any], Any]]], **pa
 
 
 def snapshot(record: Snapshot) -> Compact:
-    """What is believed about an entity."""
+    """The state of an entity."""
     fields, more = dict(record.fields), dict(record.more)
     for name, value in record.fields.items():
         if isinstance(value, list) and len(value) > ELEMENTS_MAX:
@@ -120,12 +119,12 @@ def elements(record: Elements) -> Compact:
 
 
 def entity(record: Snapshot | Elements) -> Compact:
-    """What is believed about an entity, or some elements of one of its collections."""
+    """The state of an entity, or some elements of one of its collections."""
     return elements(record) if isinstance(record, Elements) else snapshot(record)
 
 
 def found_entity(record: Snapshot | Hit) -> Compact:
-    """One entity of many, found by words or by its values: as many fields as fit, those with the words first."""
+    """One hit among many: as many fields as fit, fields with the search words first."""
     shown, exact = (record.snapshot, record.exact) if isinstance(record, Hit) else (record, False)
     with_words = record.fields if isinstance(record, Hit) else ()
     entity = str(shown.entity)
@@ -148,7 +147,7 @@ def _json_text(value: Any) -> str:
 
 
 def report(record: Report) -> Compact:
-    """What a write did; of its changes those to values that were there before."""
+    """The effect of a write; of its changes, the ones that replaced a value."""
     changes = [
         {"entity": change.entity, **field_change(field)}
         for change in record.changes
@@ -193,7 +192,7 @@ def entity_change(record: EntityChange) -> Compact:
 
 
 def changes(record: Any) -> Compact:
-    """What differs between two moments: one entity, or all of it with the positions that the moments mean."""
+    """The difference of two moments: of one entity, or of all with the positions of the moments."""
     if not hasattr(record, "changes"):
         return entity_change(record)
     moments = {"from": record.before, "to": record.after}
@@ -201,13 +200,13 @@ def changes(record: Any) -> Compact:
 
 
 def _statement(record: Observation) -> Compact:
-    """Who said what kind of thing, and when."""
+    """Agent, kind and time of a statement."""
     op = None if record.op == "assert" else record.op
     return stated(observation=record.id, agent=record.agent, observed_at=record.observed_at, op=op)
 
 
 def observation(record: Observation) -> Compact:
-    """What was said."""
+    """The content of an observation."""
     return {
         "entity": str(record.entity),
         **_statement(record),
@@ -220,12 +219,12 @@ def observation(record: Observation) -> Compact:
 
 
 def stored(record: Stored) -> Compact:
-    """What was said, and where it stands in the log."""
+    """The content of an observation, and its position."""
     return {"position": record.position, **observation(record.observation)}
 
 
 def step(record: Step) -> Compact:
-    """What one observation changed."""
+    """The changes by one observation."""
     return listed(
         {"changes": (record.changes, field_change)},
         position=record.position,
@@ -236,7 +235,7 @@ def step(record: Step) -> Compact:
 
 
 def event(record: Event) -> Compact:
-    """What was seen at one time."""
+    """The observations of one time."""
     return {"position": record.position, **observation(record.observation)}
 
 

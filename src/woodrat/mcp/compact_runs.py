@@ -1,6 +1,6 @@
-"""Compact answers about runs: what was decided and why, what is recalled, and what explains it.
+"""Compact answers about runs: decisions and their reasons, recalled runs, and explanations.
 
-As in `compact.py`, each function takes a record of the library and picks what an agent needs to go on.
+As in `compact.py`, each function picks from a record of the library the parts that an agent needs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NARRATIVE_TOKENS: Final = 1_000
 
 
 def _answer(record: RunSummary | Reason | AffectedRun) -> Compact:
-    """What a run answered, false and empty text included."""
+    """The answer of a run, even if it is false or empty text."""
     return {} if record.answer is None else {"answer": short(record.answer)}
 
 
@@ -38,7 +38,7 @@ def _answer(record: RunSummary | Reason | AffectedRun) -> Compact:
 
 
 def verdict(record: Verdict) -> Compact:
-    """What a decision came to."""
+    """The outcome of a decision."""
     from woodrat.runs.values import plain
 
     return {
@@ -53,7 +53,7 @@ def verdict(record: Verdict) -> Compact:
 
 
 def decision(record: Decision) -> Compact:
-    """What was decided, and by which rule."""
+    """The outcome of a decision, and its rule."""
     evidence = short_values(record.evidence)
     return {"stage": record.stage, "chosen": short(record.chosen), **stated(rule=record.rule, evidence=evidence)}
 
@@ -79,7 +79,7 @@ def listed_run(record: RunSummary) -> Compact:
 
 
 def run(record: RunRecord) -> Compact:
-    """One run, told in lines that end with the entry they come from."""
+    """One run as lines that end with their entries."""
     from woodrat.runs.projection import project
 
     about = stated(agent=record.agent, subject=record.subject, verdict=record.verdict)
@@ -108,7 +108,7 @@ def divergence(record: Divergence) -> Compact:
 
 
 def _since(item: Evidence) -> Compact:
-    """What became of a fact after a decision was made on it."""
+    """The later history of a fact that a decision used."""
     since = item.since
     assert since is not None
     return {
@@ -120,7 +120,7 @@ def _since(item: Evidence) -> Compact:
 
 
 def reason(record: Reason) -> Compact:
-    """One decision about an entity, and what its run answered."""
+    """One decision about an entity, and the answer of its run."""
     return {
         "run": record.run,
         **decision(record.decision),
@@ -161,7 +161,7 @@ def recall(record: Recall) -> Compact:
 
 
 def lineage(record: LineageTree) -> Compact:
-    """The way back to the sources: what each thing says, as a tree, and as a tree for each run further back."""
+    """The way back to the sources, as a tree, with a tree for each earlier run."""
     left = [NODES_MAX]
     first = _node(record.trees[0], left)
     runs = []
@@ -190,7 +190,7 @@ def _node(record: Node, left: list[int]) -> Compact:
 
 
 def impact(record: Impact) -> Compact:
-    """What leaned on something: the runs, however far away, and the fields set from it now."""
+    """The runs that depend on something, at any distance, and the fields set from it now."""
     fields = [
         {"entity": won.entity, "field": won.field, "value": short(won.value), "observation": won.observation}
         for won in record.fields
@@ -225,7 +225,7 @@ def _leaning(record: AffectedRun) -> Compact:
 
 
 def stale(record: Stale) -> Compact:
-    """A decision whose evidence has changed, and what it would be now."""
+    """A decision whose evidence has changed, and its outcome now."""
     return {
         "run": record.run,
         **_choice(record.decision),
@@ -248,7 +248,7 @@ def _belief(record: Belief) -> Compact:
 
 
 def what_if(record: WhatIf) -> Compact:
-    """What recorded decisions would have been: how many differ, and which."""
+    """Recorded decisions under a supposition: the number of changed ones, and which."""
     rows = [{"value": row.value, "same": row.same, "flip": row.flip, "unknown": row.unknown} for row in record.rows]
     return {
         "sentence": record.sentence,

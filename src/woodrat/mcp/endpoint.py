@@ -71,14 +71,14 @@ class McpEndpoint:
             await self._closing.wait()
 
     async def close(self) -> None:
-        """End what is being answered."""
+        """End all answers in progress."""
         self._closing.set()
         if self._serving is not None:
             await self._serving
 
 
 def _load(gateway: Gateway, body_bytes_max: int) -> Any:
-    """Return the SDK's side of it, whose import takes a second."""
+    """Return the SDK's part, whose import takes a second."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from woodrat.mcp import server

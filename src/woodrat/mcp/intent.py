@@ -1,8 +1,8 @@
-"""Intent: a call as a model words it, turned into what the tool takes, wherever only one thing can be meant.
+"""Intent: turns a call in a model's words into the arguments of the tool, if only one reading is possible.
 
-A model knows a tool by its description alone. It calls an argument by a word of its own, sends a record with its fields
-beside it, a number as text, one value where a list is taken, a time as people say it. None of that needs a second
-call. What could mean two things is left as it was sent, and refused by `arguments.py`.
+A model knows a tool by its description alone. It renames arguments, sends a record with its fields beside it, a number
+as text, one value instead of a list, a time in words. None of that should need a second call. An ambiguous call is left
+as it was sent, and refused by `arguments.py`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "into": ("other",),
     "because": ("reason",),
 }
-"""Other words for arguments, each with those it stands for: the first that the action takes and that was not sent."""
+"""Synonyms of arguments; a synonym stands for the first argument in its list that the action takes and that was not
+sent."""
 
 TOOLS: Final[Mapping[str, str]] = {
     "get": "show",
@@ -127,7 +128,7 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def worded(tool: Tool, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by the names and in the shapes that the tool takes, as far as they can mean only that."""
+    """Return arguments under the names and in the shapes that the tool takes, if they can mean nothing else."""
     known = dict(sent)
     name = "" if "" in tool.actions else action_of(tool, known)
     if name is None:
@@ -143,7 +144,7 @@ def worded(tool: Tool, sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def action_of(tool: Tool, sent: Mapping[str, Any]) -> str | None:
-    """Return the action that was meant, by another word for it or by what was sent; none where several can be."""
+    """Return the intended action, by a synonym or by the arguments; None if several are possible."""
     named = sent.get(ACTION)
     if isinstance(named, str) and named:
         word = named.strip().lower().replace("-", "_").replace(" ", "_")
@@ -209,7 +210,7 @@ def _field_named(name: str) -> str:
 
 
 def _strangers(action: Action, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what no argument of the action can be meant by; nothing where one of them may be misspelled."""
+    """Return the arguments that match no parameter of the action; none if one of them may be misspelled."""
     from woodrat.state.schema_check import near
 
     meant = _renamed(action, sent)
@@ -291,7 +292,7 @@ def _spelled(text: str, types: Iterable[str]) -> Any:
 
 
 def _json(value: Any, kinds: tuple[type, ...]) -> Any:
-    """Return what text spells as JSON where that is of one of these kinds, and any other value as it is."""
+    """Return the JSON value of a text if it has one of these types, and any other value unchanged."""
     if not isinstance(value, str):
         return value
     from woodrat.canon import form
@@ -352,11 +353,10 @@ def _spoken(text: str, now: str, zone: str | None) -> str | None:
 
 
 def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[str, str]]:
-    """Return arguments with times instead of words, and what these turned out to be, by the names that agents send.
+    """Return arguments with times instead of words, and the resolved times by the names that agents send.
 
-    A period means its end where the question is what was known or true by then, but never the future; it means its
-    beginning where something starts or ends with it, and its end again where it ends what began with it. Days are those
-    of the zone, else of UTC.
+    A period means its end, but never the future, if the question is about a moment; it means its beginning as a start,
+    and its end as an end. Days are those of the zone, else of UTC.
     """
     known, understood = dict(given), dict[str, str]()
     for name in (*_INSTANTS, *_MOMENTS):

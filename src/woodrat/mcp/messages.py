@@ -1,9 +1,9 @@
-"""Messages: what a client sends, looked at before the SDK reads it.
+"""Messages: the raw messages of a client, checked before the SDK reads them.
 
-The SDK's reader keeps the last of two equal keys, puts U+FFFD in the place of bytes that are no text, takes a request
-whose id is none for a notification, and over stdio says nothing to what it cannot read. Here a message is read as
-strictly as any JSON from outside, and what cannot be taken is answered: under the id of the request wherever that can
-be made out, as nobody waits for an answer to none.
+The SDK's reader keeps the last of two equal keys, replaces invalid UTF-8 by U+FFFD, takes a request with a null id for
+a notification, and over stdio does not answer unreadable input. Here a message is parsed as strictly as any JSON from
+outside, and a refused one is answered under the id of its request, if that can be read: a client never waits for an
+answer without an id.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from woodrat.errors import Fault, Refused, WoodratError, shown
 
 NOTHING_DONE: Final = "Nothing was done."
 NOT_JSON, NO_REQUEST, NO_PARAMS = -32700, -32600, -32602
-"""What JSON-RPC calls text that is no JSON, JSON that is no message, and a message whose parameters are amiss."""
+"""JSON-RPC errors: text that is not JSON, JSON that is not a message, and invalid parameters."""
 REVISION: Final = "io.modelcontextprotocol/protocolVersion"
-"""Where a request says its revision since 2026-07-28, whose results say that they are whole."""
+"""Where a request states its revision since 2026-07-28, whose results state that they are complete."""
 _CALL: Final = "tools/call"
 _ARGUMENTS: Final = "/params/arguments"
 
@@ -49,7 +49,7 @@ def failed(id: str | int | None, code: int, faults: Iterable[Fault]) -> dict[str
 
 
 def told(error: WoodratError) -> dict[str, Any]:
-    """Return what a tool that failed answers: the message for whoever reads, and all of it for programs."""
+    """Return the answer of a failed tool: the message for people, and the structured error for programs."""
     return {
         "content": [{"type": "text", "text": str(error)}],
         "structuredContent": error.to_json(),

@@ -1,7 +1,7 @@
-"""References: the entity that a loose name means, and what an agent hears where it may mean several.
+"""References: the entity that a loose name means, and the answer to an agent if it is ambiguous.
 
-The library finds an entity by a value that identifies it. Agents say less: a first name, or a name without its type.
-A read is answered where one entity can be meant, and says so; a write is refused, with the call to send instead.
+The library finds an entity by a value that identifies it. Agents say less: a first name, or a name without its type. A
+read is answered if only one entity fits, and says so; a write is refused with the exact call to send instead.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def _field(past: Past, name: str) -> str:
 
 
 def unknown(past: Past, given: Given) -> list[str]:
-    """Return the arguments that name an entity nobody knows."""
+    """Return the arguments that name unknown entities."""
     return [name for name in REFS if isinstance(given.get(name), str) and not _is_known(past, given[name])]
 
 
 def _is_known(past: Past, text: str) -> bool:
-    """Return whether text is the reference or the id of an entity."""
+    """Return True if text is a reference or an id of an entity."""
     try:
         return past.show(text).matched is None
     except WoodratError:
@@ -90,7 +90,7 @@ def hints(past: Past, refs: Iterable[str]) -> list[str]:
 
 
 def _with_words(past: Past, ref: str) -> list[str]:
-    """Return the entities of a type that have all the words of a key."""
+    """Return the entities of a type that contain all words of a key."""
     type, _, key = ref.partition("/")
     try:
         hits = past.search(key, entity_type=type, limit=CANDIDATES_MAX).items
@@ -107,7 +107,7 @@ def _has_value(snapshot: Snapshot, text: str) -> bool:
 
 
 def only_one(past: Past, given: Given, names: list[str]) -> tuple[Given, dict[str, str]] | None:
-    """Return the arguments with the one entity that each name can mean, and the match; none where there are several."""
+    """Return the arguments with the one entity that each name can mean, and the match; None if a name is ambiguous."""
     meant, asked = dict(given), {}
     for name in names:
         found = candidates(past, given[name])
@@ -139,7 +139,7 @@ def refused(past: Past, problem: WoodratError, tool: str, named: str, action: Ac
 
 
 def _with(problem: WoodratError, remedy: str) -> WoodratError:
-    """Return an error with a further remedy; its code and details stay those of every surface."""
+    """Return an error with a further remedy; its code and details stay the same."""
     message = str(problem)
     if isinstance(problem, Refused):
         return Refused(problem.faults, f"{message.rpartition(chr(10))[2]} {remedy}")

@@ -1,6 +1,6 @@
-"""The run tool: an agent records its own work, call by call.
+"""The run tool: an agent records its own run, call by call.
 
-No verb of the library does this: there a run is a block of code. The relay keeps runs at hand between calls.
+No verb of the library does this: there a run is a block of code. The relay keeps runs open between calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANYTHING: Final = {"type": ["string", "number", "boolean", "array", "object", "null"]}
 """Any value; nearly always text."""
 _WHEN: Final = {"type": ["object", "string", "number", "boolean", "array", "null"]}
-"""An object; of anything else the ledger says better what it should be."""
+"""An object; the ledger reports other types in better words."""
 _RULE: Final = {
     "type": "object",
     "properties": {"chosen": ANYTHING, "when": _WHEN, "label": TEXT},
@@ -62,16 +62,16 @@ class RunAction(Action):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """What it takes, by the name of the argument."""
+        """Its arguments, by name."""
         return self._parameters
 
     def further_needs(self, given: Given) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield what a key needs for what a step reads or writes."""
+        """Yield the grants that the reads and writes of a step need."""
         if self._needs is not None:
             yield from self._needs(given)
 
     def operation(self, given: Given) -> str:
-        """Return what REST calls it."""
+        """Return its name in REST."""
         return f"run_{self.name}"
 
     def call(self, ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class RunAction(Action):
         return self._call(ledger, relay, {name: value for name, value in given.items() if name != DETAILS.name})
 
     def written(self, answer: Any, given: Given) -> dict[str, Any]:
-        """Return what a call came to, the records in it short or whole."""
+        """Return the result of a call, with its records short or whole."""
         if given.get(DETAILS.name):
             return {name: _whole(value) for name, value in answer.items()}
         parts = {name: value for name, value in answer.items() if name not in _ABOUT_THE_LOG}
@@ -87,7 +87,7 @@ class RunAction(Action):
 
 
 _ABOUT_THE_LOG: Final = ("log", "span", "basis")
-"""What the start of a run is answered with besides, for recorders."""
+"""Members of the answer to a start that only recorders need."""
 
 
 def _short(value: Any) -> Any:
@@ -123,7 +123,7 @@ def _step(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
 
 
 def _decide(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
-    """Decide by rules, and record it; what is wrong with a rule, and a rule that is unknown, is refused."""
+    """Decide by rules, and record the decision; invalid and unknown rules are refused."""
     run, key = given.pop("run"), given.pop("idempotency_key", None)
     try:
         return relay.step(ledger.context, run, {"decide": given}, key)

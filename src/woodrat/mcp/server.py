@@ -1,7 +1,7 @@
-"""Server: the tools and resources behind the official SDK, whichever way a client reaches them.
+"""Server: the tools and resources behind the official SDK, for both transports.
 
-The SDK's low-level server is used: the schemas of our tools are our own, and what is wrong with an argument is said in
-our words. A tool that fails answers with the message, code and details that any surface gives, never with a traceback.
+It uses the SDK's low-level server, because the schemas of our tools and the errors about their arguments are our own. A
+failed tool answers with the message, code and details of every surface, never with a traceback.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def listed() -> list[types.Tool]:
 
 
 def _hints(tool: Tool) -> types.ToolAnnotations:
-    """Return what a client may tell its user of a tool; what is left unsaid it takes for the worst."""
+    """Return the annotations of a tool; a client assumes the worst for missing ones."""
     if not tool.writes:
         return types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return types.ToolAnnotations(read_only_hint=False, destructive_hint=tool.destroys, open_world_hint=False)
@@ -175,7 +175,7 @@ async def _called(gateway: Gateway, caller: Caller, name: str, sent: dict[str, A
 
 
 def _readable(caller: Caller, given: dict[str, Any], answer: Any) -> Any:
-    """Return the answer to a write as far as its caller may read."""
+    """Return the answer to a write, cut to what its caller may read."""
     if isinstance(answer, dict):
         return {name: _readable(caller, given, value) for name, value in answer.items()}
     return access.told(caller, given, answer) if isinstance(answer, Report) else answer
@@ -194,7 +194,7 @@ def _text(found: Any) -> str:
 
 
 async def _answered(ask: Callable[[], Awaitable[T]], **asked: str) -> T:
-    """Return an answer that is no tool's; what goes wrong is an error of the protocol, with what was asked."""
+    """Return an answer outside of tools; an error becomes a protocol error that names the request."""
     try:
         return await ask()
     except WoodratError as error:

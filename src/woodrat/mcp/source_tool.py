@@ -1,4 +1,4 @@
-"""The sources tool, as far as no verb does it: an agent has the text of a document, where the library has a file."""
+"""The sources tool, beyond the verbs: an agent sends the text of a document, where the library takes a file."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class SourceAction(Action):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """What it takes, by the name of the argument."""
+        """Its arguments, by name."""
         return self._parameters
 
     def operation(self, given: Given) -> str:
-        """Return what REST calls it."""
+        """Return its name in REST."""
         return self._operation
 
     def call(self, ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:

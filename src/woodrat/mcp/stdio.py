@@ -1,7 +1,7 @@
-"""Stdio: the server of one client, which started it and speaks to it over standard input and output.
+"""Stdio: a server for one client, which started it and talks to it over standard input and output.
 
-A line is a message. Standard output belongs to the protocol alone: whatever else is printed meanwhile goes to standard
-error. When the input ends, or the process is asked to end (SIGTERM), calls that are being answered are answered first.
+A line is a message. Standard output belongs to the protocol alone; other prints go to standard error. When the input
+ends, or the process gets SIGTERM, calls in progress are answered first.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _OneLedger:
 
 @contextmanager
 def _own_output() -> Iterator[int]:
-    """Give a descriptor of standard output that nobody else prints to: others print to standard error meanwhile."""
+    """Yield a private descriptor of standard output; other prints go to standard error meanwhile."""
     sys.stdout.flush()
     shared = sys.stdout.fileno()
     own = os.dup(shared)
@@ -87,7 +87,7 @@ def _own_output() -> Iterator[int]:
 
 
 class _Conversation:
-    """What one client and the server say to each other, line by line."""
+    """The conversation of one client and the server, line by line."""
 
     def __init__(self, server: Any, output: int) -> None:
         self._server, self._output = server, output
@@ -97,7 +97,7 @@ class _Conversation:
         self._ended = asyncio.Event()
 
     async def hold(self) -> None:
-        """Speak until the client does no more; a client that went away is a broken pipe, as for any command."""
+        """Serve until the client closes its side; a client that is gone is a broken pipe, as for any command."""
         import anyio
         from mcp.shared.message import SessionMessage
 
@@ -166,7 +166,7 @@ class _Conversation:
             await self._to_server.send(SessionMessage(message))
 
     async def _speak(self) -> None:
-        """Send on what the server says."""
+        """Send the server's messages."""
         async for said in self._from_server:
             message = said.message
             await self._say(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
@@ -179,7 +179,7 @@ class _Conversation:
             self._answered.set()
 
     async def _finish(self) -> None:
-        """Once the client says no more, let calls be answered, and end."""
+        """When the client has closed its side, finish the calls in progress, and end."""
         await self._ended.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(FINISH_SECONDS):
@@ -194,7 +194,7 @@ class _Conversation:
         await done
 
     def _send(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Write what is said, line after line."""
+        """Write messages, line by line."""
         with suppress(RuntimeError):  # the loop is over, and nobody waits any more
             while True:
                 line, done = self._outgoing.get()
@@ -225,7 +225,7 @@ def lines(source: int) -> Iterator[bytes | None]:
 
 
 def _settle(done: asyncio.Future[None], error: OSError | None) -> None:
-    """Tell whoever waits for a line to be written that it was, or why not."""
+    """Report the outcome of a written line to its waiter."""
     if done.done():
         return  # nobody waits any more
     if error is None:

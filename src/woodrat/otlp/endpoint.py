@@ -27,11 +27,11 @@ PROTOBUF: Final = b"application/x-protobuf"
 PART_ENTRIES: Final = 500
 """From how many entries on a write is full; the next runs of a batch are another."""
 FAULTS_TOLD_MAX: Final = 10
-"""How many rejected spans an answer tells of; all are counted."""
+"""Number of rejected spans that an answer describes; all are counted."""
 
 
 class OtlpEndpoint:
-    """Takes the spans that exporters send; what reads them is loaded with the first request."""
+    """Accepts the spans of exporters; their parser is imported with the first request."""
 
     name, path = "traces", PATH
 
@@ -60,7 +60,7 @@ class OtlpEndpoint:
 
 
 async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media: bytes) -> Batch:
-    """Record the spans of a request; return them with those that were rejected."""
+    """Record the spans of a request; return them with the rejected ones."""
     from woodrat.importers import spans
 
     if exchange.method != "POST":
@@ -90,7 +90,7 @@ async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media
 
 
 def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
-    """Record the spans of a batch; return the runs they are part of. Those the log holds already change nothing."""
+    """Record the spans of a batch; return their runs. Spans that the log holds change nothing."""
     runs = [ledger.runs.import_(part) for part in parts(_entries_of(batch.spans, ledger.agent, named=named))]
     return tuple(run for part in runs for run in part)
 
@@ -115,7 +115,7 @@ def parts(bodies: Iterable[Body]) -> list[list[Body]]:
 
 
 def told(batch: Batch) -> str:
-    """Return what is wrong with the rejected spans, in words."""
+    """Return the reasons for the rejected spans, in words."""
     said = [f"{fault.path}: {fault.problem}. {fault.remedy}" for fault in batch.rejected[:FAULTS_TOLD_MAX]]
     further = len(batch.rejected) - len(said)
     return " ".join([*said, f"{further} more." if further else ""]).strip()

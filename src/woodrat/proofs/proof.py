@@ -27,7 +27,7 @@ class Signed(Record):
     note: str
     """The signed note, to be handed out byte for byte."""
     new: bool
-    """Whether it was signed now; otherwise nothing had been added since the last one."""
+    """True if it was signed now; otherwise nothing was added since the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ NO_CAPSULE: Final = "No capsule was made."
 
 @dataclass(frozen=True, slots=True)
 class Capsule(Record):
-    """What is claimed, and the entries that show it."""
+    """The claim, and the entries that show it."""
 
     claim: Mapping[str, Any]
-    """What the verifiers work out again."""
+    """The values that the verifiers recompute."""
     proofs: tuple[Proof, ...]
     """The entries with their proofs, by position."""
     checkpoint: Signed

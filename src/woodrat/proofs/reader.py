@@ -1,9 +1,8 @@
-"""Reading for proofs: the entries that a proof or a capsule is made of.
+"""Proof reader: collects the entries of a proof or a capsule.
 
-For a run all its entries are gathered, so that a step that was left out shows. Of what it read there are the
-observations that its reads and the origins of its facts name, those that lost against them, the relations that made
-them one with the entity read, and the schemas in force at the reads. docs/formats/capsule.md says what a verifier asks
-of them.
+A run comes with all its entries, so that an omitted step shows. Its reads come with the observations that they and the
+origins of facts name, the losing claims, the relations that joined entities, and the schemas in force at the reads.
+docs/formats/capsule.md lists the checks of a verifier.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ ENTRIES_MAX: Final = 10_000
 SOURCE_BYTES_MAX: Final = 1_048_576
 """Longest content of a source that goes into a capsule; of a longer one only its deliveries do."""
 MERGED_MAX: Final = 1_000
-"""Most observations that go into a capsule of a run because one read merged them; beyond it, only those it names do."""
+"""Most observations in a capsule of a run that one read merged; beyond it, only the named ones are included."""
 
 Bodies = list[tuple["Entry", dict[str, Any]]]
 """Entries of a run with their bodies, by position."""
@@ -122,7 +121,7 @@ class Gathered:
         return None
 
     def joins(self, reader: Reader, ref: Ref) -> None:
-        """Add what was stated of the relations that make a group one, as a reader sees it."""
+        """Add the observations of the relations that join a group, as a reader sees it."""
         members = set(reader.group(ref))
         edges: dict[Ref, None] = {}
         for member in members if len(members) > 1 else ():
@@ -184,7 +183,7 @@ class Gathered:
 
 
 def _merged(stored: Iterable[Stored], names: Collection[str]) -> list[Stored]:
-    """Return the observations that take part in some fields: they state one, may undo what does, or are replaced."""
+    """Return the observations that affect some fields: they state one, may undo such a statement, or are replaced."""
     known = {item.observation.digest: item for item in stored}
     waiting = [item for item in known.values() if _counts(item.observation, names)]
     found: dict[bytes, Stored] = {}
@@ -202,7 +201,7 @@ def _counts(said: Observation, names: Collection[str]) -> bool:
 
 
 def _explains(made: Entry, told: erasure.Erasure, entry: Entry) -> bool:
-    """Return whether an erasure says why an entry is blank, or is the one in whose write it was said again."""
+    """Return True if an erasure explains a blank entry, or is the one whose write rewrote it."""
     if entry.body is not None:
         return made.envelope.write == entry.envelope.write and made.position < entry.position
     if not any(first <= entry.position <= last for first, last in told.positions):
@@ -264,7 +263,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
 
 
 def _lost(gathered: Gathered, entry: Entry, body: dict[str, Any], items: dict[str, dict[str, Any]]) -> bool:
-    """Add what a read merged beyond what it names; return False where that is too much, or no longer in the log."""
+    """Add the other observations that a read merged; return False if they are too many, or gone from the log."""
     entity, position = _ref(body.get("entity")), body.get("position")
     if entity is None or type(position) is not int or entry.envelope.origin is not None or "effective" in body:
         return True  # nobody asks how it merged
@@ -288,7 +287,7 @@ def _lost(gathered: Gathered, entry: Entry, body: dict[str, Any], items: dict[st
 
 
 def _is_as_read(snapshot: Snapshot, name: str, item: dict[str, Any]) -> bool:
-    """Return whether a field is what a read of the same moment recorded of it, as far as that is shown."""
+    """Return True if a field equals the value recorded by a read of the same moment, as far as both are shown."""
     if name not in snapshot.fields:
         return False
     named = _named(item)
@@ -300,13 +299,13 @@ def _is_as_read(snapshot: Snapshot, name: str, item: dict[str, Any]) -> bool:
 
 
 def _bodies(run: str, entries: Iterable[Entry]) -> Bodies:
-    """Return the entries that are part of the run and have a body."""
+    """Return the entries of the run that have a body."""
     bodies = [(entry, form.decode(entry.body)) for entry in owned(run, entries) if entry.body is not None]
     return [(entry, body) for entry, body in bodies if isinstance(body, dict)]
 
 
 def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Entry) -> None:
-    """Add what one read names: observations, relations and the schema in force."""
+    """Add the entries that one read names: observations, relations and the schema in force."""
     found = [stored for name in names if (stored := gathered.tracer.observation(name)) is not None]
     for stored in found:
         gathered.said(stored)
@@ -323,7 +322,7 @@ def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Ent
 
 
 def _read_outside(gathered: Gathered, origin: dict[str, Any]) -> None:
-    """Add what a fact rests on that was read without the run recording it."""
+    """Add the entries behind a fact that was read without being recorded."""
     entity, position = _ref(origin.get("entity")), origin.get("position")
     if entity is None or type(position) is not int or position > gathered.tracer.through:
         return
@@ -343,7 +342,7 @@ def _reader(gathered: Gathered, position: int, effective: str | None) -> Reader:
 
 
 def _erased_writes(gathered: Gathered, id: str, bodies: Bodies) -> None:
-    """Add blank observations for numbered steps of the run whose writes were erased, one for each at most."""
+    """Add blank observations for numbered steps of the run whose writes were erased, at most one for each."""
     ended = [body for entry, body in bodies if entry.kind == "run.ended"]
     start = min((entry.position for entry, _ in bodies), default=0)
     if len(ended) != 1 or ended[0].get("numbered") is not True or type(ended[0].get("step")) is not int:
@@ -380,7 +379,7 @@ def _named(item: dict[str, Any]) -> list[str]:
 
 
 def _place(body: dict[str, Any]) -> bytes:
-    """Return what a read and an origin that names it have in common."""
+    """Return the key that a read shares with an origin that names it."""
     return form.serialise([body.get("entity"), body.get("position")])
 
 

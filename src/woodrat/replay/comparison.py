@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
-    """Return the facts that differ, by name; a side that has none leaves it out.
+    """Return the differing facts, by name; a side without a fact leaves it out.
 
-    Of `partial` facts only those that were looked at are recorded: one that stands on one side alone says nothing.
+    Of `partial` facts only the used ones are recorded: one that is missing on one side alone proves nothing.
     """
     old, new = (each if isinstance(each, dict) else {} for each in (then, now))
     found: dict[str, Json] = {}
@@ -33,7 +33,7 @@ def fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
 
 
 def rule_change(then: Body, now: Body, rules: Sequence[Json], facts: Mapping[str, Json]) -> RuleChange | None:
-    """Return the first rule that differs from the recorded one, or the first that answers otherwise by itself."""
+    """Return the first rule that differs from the recorded one, or the first with another result on equal facts."""
     listed, untried = _objects(then.get("rules")), _objects(then.get("untried"))
     known: list[Json] = [rule_said(each) for each in (*listed, *untried)]
     for index, old in enumerate(known):
@@ -66,9 +66,9 @@ def beginning_divergence(name: str, then: Json, now: Json) -> Divergence:
 
 
 def decision_words(then: Json, now: Json, rule: RuleChange | None, facts: Mapping[str, Json]) -> TextDifference | None:
-    """Return the first words in which two decisions differ: of the rule, or else of a fact, or else of what is chosen.
+    """Return the first words in which two decisions differ: of the rule, or else of a fact, or else of the choice.
 
-    The path begins with `rule N` or `facts`, or is that inside of what was chosen.
+    The path begins with `rule N` or `facts`, or leads into the chosen value.
     """
     if rule is not None and not form.same(rule.old, rule.new):
         return _under(f"rule {rule.number}", rule.old, rule.new)
@@ -82,7 +82,7 @@ def decision_words(then: Json, now: Json, rule: RuleChange | None, facts: Mappin
 
 
 def _under(place: str, then: Json, now: Json) -> TextDifference:
-    """Return the first words in which two values differ, either of which may be none; its path begins with a place."""
+    """Return the first words in which two values differ, either of which may be None; its path begins with a place."""
     found = value_words(then, now)
     if found is None:
         old, new = (None if side is None else wording.around(_spelled(side), "")[0] for side in (then, now))
@@ -103,7 +103,7 @@ def write_words(then: Mapping[str, Any] | None, said: Json) -> TextDifference | 
 
 
 def value_words(then: Json, now: Json) -> TextDifference | None:
-    """Return the first words in which two values differ; none where a side is missing or they are the same."""
+    """Return the first words in which two values differ; None if a side is missing or they are equal."""
     if then is None or now is None:
         return None
     for found in differences(then, now):
@@ -173,7 +173,7 @@ def step_words(kind: str, body: Body) -> str:
 
 
 def asked_by(kind: str, body: Body) -> Json:
-    """Return what a recorded step was asked, or what it chose."""
+    """Return the request of a recorded step, or its choice."""
     match kind:
         case "run.tool" | "run.read":
             return cast("Json", body.get("args"))

@@ -1,8 +1,7 @@
-"""The reader: a recording that answers the replay of its run, and compares; nothing becomes live or is written.
+"""The replay reader: a recording that answers the replay of its run, and compares; nothing runs live or is written.
 
-Reads are answered as of the positions they were recorded at, tools and models from the recording, writes with the
-reports they were given; decisions are made anew. What the recording does not hold is never made up: there the agent is
-stopped.
+Reads are answered as of their recorded positions, tools and models from the recording, writes with their recorded
+reports; decisions are made again. Missing answers are never invented: the agent is stopped there.
 """
 
 from __future__ import annotations
@@ -91,11 +90,11 @@ DIVERGENCES_MAX: Final = 20
 
 
 class Stopped(BaseException):
-    """Ends an agent whose recording has no answer; no `except Exception` of the agent keeps it going."""
+    """Ends an agent whose recording has no answer; no `except Exception` of the agent catches it."""
 
 
 class Around(NamedTuple):
-    """What the log says of runs besides their own entries."""
+    """Facts about runs in the log besides their own entries."""
 
     kin: Mapping[str, Sequence[str]]
     """By run the runs it started, in the order the log heard of them."""
@@ -104,7 +103,7 @@ class Around(NamedTuple):
 
 
 class Session:
-    """One replay of one run, those inside of it included."""
+    """One replay of one run, with its child runs."""
 
     def __init__(self, live: frozenset[str], steps_max: int, around: Around) -> None:
         self.live = live
@@ -130,26 +129,26 @@ class Session:
         raise Stopped
 
     def note(self, divergence: Divergence) -> None:
-        """Keep a difference; the agent goes on."""
+        """Record a difference; the agent continues."""
         with self._lock:
             if len(self.divergences) < DIVERGENCES_MAX and not self.stopped:
                 self.divergences.append(divergence)
 
     def stop(self, divergence: Divergence | None) -> NoReturn:
-        """End the replay, with a difference or at the end of what was recorded."""
+        """End the replay, with a difference or at the end of the recording."""
         if divergence is not None:
             self.note(divergence)
         self.stopped = True
         raise Stopped
 
     def leave(self) -> NoReturn:
-        """End the agent's function where its run is over: what it does then is no part of the run."""
+        """End the agent's function when its run is over: later actions are no part of the run."""
         self.is_over = True
         raise Stopped
 
 
 class Playback(Recording):
-    """What the log holds of a run, answering its replay."""
+    """The record of a run, answering its replay."""
 
     replays = True
 
@@ -278,7 +277,7 @@ class Playback(Recording):
         hidden: Collection[str],
         on_missing: str,
     ) -> Verdict | None:
-        """Decide anew, and compare what is chosen with what was; what is not decided now is `Refused`, as live."""
+        """Decide again, and compare the choices; a decision that fails now is `Refused`, as live."""
         self._step()
         made = rule.attempt(facts, rules, default, mode, hidden=hidden, stage=stage, on_missing=on_missing)
         refusal = rule.refusal_of(made)
@@ -315,7 +314,7 @@ class Playback(Recording):
         return replace(made, rationale=then.get("rationale"), span=then.get("span"))
 
     def choice(self, stage: str, made: Mapping[str, Json], facts: Facts, hidden: Collection[str]) -> Verdict | None:
-        """Compare what is chosen with what was; nobody can say what else to choose, so the run goes on with it."""
+        """Compare an agent's own choice with the recorded one; the run continues with the agent's."""
         self._step()
         what, key = f"decision {stage}", choice_key(stage)
 
@@ -373,7 +372,7 @@ class Playback(Recording):
         self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, new, difference=words))
 
     def report(self, key: str) -> Report | None:
-        """Return what a write was answered that a fork has from its parent, before the edit."""
+        """Return the report of a write that a fork has from its parent, before the edit."""
         context, fork, known = self._log.context, self.started, set[object]()
         with context.engine.view(context.tenant) as view:
             while isinstance(place := fork.get("forked_from"), dict) and place.get("run") not in known:
@@ -391,11 +390,11 @@ class Playback(Recording):
 
     @property
     def _is_awaited(self) -> bool:
-        """Whether the agent's function has yet to begin its run: what it writes before that is no part of it."""
+        """True if the agent's function has not started its run yet: earlier writes are no part of it."""
         return self.run is not None and self.run.is_aside and self.run.successor is None
 
     def _planned(self, call: Call) -> tuple[bool, Report]:
-        """Plan a write, which nobody appends; return whether it says anything new, and its report."""
+        """Plan a write without appending it; return whether it states anything new, and its report."""
         context = call.context
         with context.engine.view(context.tenant) as view:
             before = Reader(view, AsOf(self._at), context.policies)
@@ -432,7 +431,7 @@ class Playback(Recording):
             return sorted(self._writes.values())
 
     def _said(self, position: int) -> dict[str, Any]:
-        """Return what a recorded observation said."""
+        """Return a recorded observation."""
         from woodrat.state import observation
 
         with self._log.context.engine.view(self._log.context.tenant) as view:
@@ -444,7 +443,7 @@ class Playback(Recording):
     # -- the run itself, where the agent's function begins it, and runs inside of it
 
     def is_begun_by(self, told: Mapping[str, Json], *, certain: bool) -> bool:
-        """Return whether a run that is being begun is this one; one that is begun otherwise is a divergence."""
+        """Return True if a starting run is this one; another start is a divergence."""
         changes = beginning_changes(self.started, told)
         if not certain:
             untouched = self._session.steps == 0 and not self.is_inner
@@ -460,7 +459,7 @@ class Playback(Recording):
         self._session.stop(Divergence(NOT_KEPT, "run beside", None, None, problem))
 
     def awaits(self, told: Mapping[str, Json]) -> bool:
-        """Return whether such a run is on record and has not been begun again yet."""
+        """Return True if such a run is on record and has not been started again yet."""
         return self._find_inside(told) is not None or self.is_begun_by(told, certain=False)
 
     def _find_inside(self, told: Mapping[str, Json]) -> Playback | None:
@@ -494,7 +493,7 @@ class Playback(Recording):
         return self._inside
 
     def joined(self, run: object) -> None:
-        """Take what the run writes, in place of the log."""
+        """Receive the entries of the run, in place of the log."""
         assert isinstance(run, Run) and isinstance(run.log, LocalLog), "a replay is of a log of this process"
         self.run = run
         run.log.redirect(self)
@@ -513,7 +512,7 @@ class Playback(Recording):
         return self._next(key, fits)
 
     def _next_named(self, kind: str, name: str) -> Body | None:
-        """Return the next recorded call of this name, whatever it was given."""
+        """Return the next recorded call of this name, with any arguments."""
         for at, body in self._left():
             if at == f"run.{kind}" and body.get("name" if kind == "tool" else "model") == name:
                 with self._lock:
@@ -524,7 +523,7 @@ class Playback(Recording):
         return None
 
     def _left(self) -> list[tuple[str, Body]]:
-        """Return the recorded steps that nobody asked for, in their order; remarks do not count."""
+        """Return the unused recorded steps, in order; notes do not count."""
         with self._lock:
             waiting = {id(body) for queue in self._waiting.values() for body in queue}
             return [
@@ -534,7 +533,7 @@ class Playback(Recording):
             ]
 
     def decisions_not_made(self) -> int:
-        """Return how many recorded decisions stand inside tools that the recording answered."""
+        """Return the number of recorded decisions inside tools that the recording answered."""
         with self._lock:
             return sum(kind == "run.decided" and body.get("span") in self._left_out for kind, body in self._steps)
 
@@ -544,7 +543,7 @@ class Playback(Recording):
             self._session.stop(None)
 
     def compare_end(self, error: BaseException | None) -> None:
-        """Compare how the run ended, and what was left out, once the agent is done."""
+        """Compare the end of the run, and list missing steps, once the agent is done."""
         raised = None if error is None else run_values.error(error)
         recorded = None if self.ended is None else self.ended.get("error")
         if not form.same(recorded, raised):
@@ -557,7 +556,7 @@ class Playback(Recording):
             self._compare_answer("answer")
 
     def _compare_steps(self) -> None:
-        """Compare what was asked for with what was recorded, also of the runs inside."""
+        """Compare requests with recorded ones, also of child runs."""
         note = self._session.note
         for kind, body in self._left():
             note(Divergence(MISSING, step_words(kind, body), step_number(body), asked_by(kind, body), None))
@@ -592,7 +591,7 @@ class Playback(Recording):
 
 
 def answer_of(run: Run) -> Json:
-    """Return what a run answers, as its end would record it."""
+    """Return the answer of a run, as its end would record it."""
     return None if run.answered is None else run_values.bounded(run.answered, hidden=run.hidden)
 
 
@@ -607,7 +606,7 @@ def _nothing(position: int) -> Report:
 def replay_one(
     log: LocalLog, id: str, agent: Callable[..., Any], session: Session, presented: Callable[[Run], Any] | None
 ) -> ReplayedRun:
-    """Replay one run and return how it compares."""
+    """Replay one run and return the comparison."""
     with log.context.engine.view(log.context.tenant) as view:
         playback = Playback(log, entry_index.run_entries(view, id, view.head().position), session)
     started = playback.started
@@ -652,13 +651,13 @@ def replay_one(
 
 
 def unrestored_values(runs: Iterable[Run | None]) -> tuple[str, ...]:
-    """Return which recorded values the agent was given otherwise than they were, in the order it got them."""
+    """Return the recorded values that the agent got in another form, in the order of use."""
     problems = (problem for run in runs if run is not None for problem in run.problems)
     return tuple(str(problem) for problem in problems if isinstance(problem, UnrestoredValue))
 
 
 def _settled(result: Any) -> Any:
-    """Return what an agent's function came to; of a coroutine, in a loop of its own."""
+    """Return the result of an agent's function; a coroutine runs in a loop of its own."""
     from inspect import iscoroutine
 
     if not iscoroutine(result):

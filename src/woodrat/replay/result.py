@@ -1,4 +1,4 @@
-"""Replayed: what came of replaying runs: each is the same, or its divergences are named in order."""
+"""Replayed: the result of replaying runs: each is the same, or its divergences are listed in order."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RuleChange(Record):
-    """A rule that is not what it was, or that answers otherwise."""
+    """A rule that differs from the recorded one, or has another result."""
 
     number: int
     """Which rule of the decision, from 1."""
     label: str | None
-    """What it is called, now or else then."""
+    """Its label, the current or else the recorded one."""
     old: Json
     """The rule as it was recorded; none when it is new."""
     new: Json
@@ -48,7 +48,7 @@ class RuleChange(Record):
 
 @dataclass(frozen=True, slots=True)
 class TextDifference(Record):
-    """The first words in which what was recorded and what came now differ."""
+    """The first words in which the recorded and the current value differ."""
 
     message: int | None
     """Of a prompt, which message differs, from 1."""
@@ -57,9 +57,9 @@ class TextDifference(Record):
     path: str
     """Where in the message, the arguments or the value, such as `content` or `limit`; empty for all of it."""
     old: str | None
-    """The words around the difference as they were recorded; none where there were none."""
+    """The recorded words around the difference; None if there were none."""
     new: str | None
-    """The words around the difference as they came now; none where there are none."""
+    """The current words around the difference; None if there are none."""
 
     @property
     def places(self) -> list[str]:
@@ -77,15 +77,15 @@ class Divergence(Record):
     """One difference between a recorded run and its replay."""
 
     kind: str
-    """What sort of difference: one of `KINDS`."""
+    """The kind of difference: one of `KINDS`."""
     what: str
     """The step, such as `decision classify-risk` or `tool bureau`."""
     step: int | None
-    """Number of the recorded step; none where there is none."""
+    """Number of the recorded step; None if there is none."""
     old: Json
-    """What was recorded."""
+    """The recorded value."""
     new: Json
-    """What came now."""
+    """The current value."""
     rule: RuleChange | None = None
     """Of a decision, the rule that differs."""
     facts: Mapping[str, Json] | None = None
@@ -95,7 +95,7 @@ class Divergence(Record):
 
     @derived
     def sentence(self) -> str:
-        """What differs, in a sentence."""
+        """The difference, in a sentence."""
         return str(self)
 
     def __str__(self) -> str:
@@ -145,26 +145,26 @@ class Divergence(Record):
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRun(Record):
-    """What came of replaying one run."""
+    """The result of replaying one run."""
 
     run: str
     """Id of the run."""
     agent: str | None
     """Who ran."""
     query: str | None
-    """What was asked."""
+    """The question of the run."""
     subject: str | None
     """The entity it was about."""
     interrupted: bool
-    """Whether the recording has no end: it is compared as far as it goes."""
+    """True if the recording has no end: it is compared as far as it goes."""
     steps: int
     """How many steps the agent took."""
     answer: Json
-    """What it answers now."""
+    """The current answer."""
     divergences: tuple[Divergence, ...]
-    """How it differs, in the order of the steps; the agent goes on for as long as the recording answers."""
+    """The divergences, in the order of the steps; the agent continues for as long as the recording answers."""
     problems: tuple[str, ...] = ()
-    """Recorded values that the agent was given otherwise than they were, because their types could not be restored."""
+    """Recorded values that the agent got in another form, because their types could not be restored."""
     not_made_again: int = 0
     """How many recorded decisions were made inside tools, which the recording answered: nothing is known of these."""
 
@@ -190,7 +190,7 @@ class ReplayedRun(Record):
 
 @dataclass(frozen=True, slots=True)
 class Replayed(Record):
-    """What came of replaying runs."""
+    """The result of replaying runs."""
 
     runs: tuple[ReplayedRun, ...]
     """Each of them, in the order they were named."""
@@ -202,7 +202,7 @@ class Replayed(Record):
 
     @property
     def differing(self) -> tuple[ReplayedRun, ...]:
-        """Those that differ."""
+        """The differing runs."""
         return tuple(run for run in self.runs if not run.same)
 
     @derived
@@ -218,7 +218,7 @@ class Replayed(Record):
         return "\n".join([*lines, self.summary()])
 
     def summary(self) -> str:
-        """Return how many are the same, and how many differ by what."""
+        """Return the number of equal runs, and of differing ones by kind."""
         counts = self.counts
         told = f"{counts.pop('same')} of {counts.pop('runs')} runs are the same"
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())

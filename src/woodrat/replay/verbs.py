@@ -1,7 +1,7 @@
-"""Replays: today's code on yesterday's recording, compared step by step; nothing is written.
+"""Replay: today's code on yesterday's recording, compared step by step; nothing is written.
 
-A `Playback` answers each run, and `Replayed` is what came of them. Everything that the agent would write is compared
-with what its run wrote and then dropped.
+A `Playback` answers each run, and `Replayed` is the result. Every write of the agent is compared with the recorded one
+and then dropped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 NOTHING_REPLAYED = "Nothing was replayed."
 
 STEPS_MAX: Final = 10_000
-"""How many steps an agent may take in one run before it is stopped, unless the caller says otherwise."""
+"""Default limit of an agent's steps in one run."""
 JOBS_MAX: Final = 256
 """Most processes that replay at the same time."""
 TIMEOUT_SECONDS_MAX: Final = 86_400
@@ -59,9 +59,9 @@ def replay(
     presented: Callable[[Run], Any] | None = None,
     function: str | None = None,
 ) -> Replayed:
-    """Run an agent's function again on recorded runs and return how each compares; nothing is written.
+    """Run an agent's function again on recorded runs and return the comparison of each; nothing is written.
 
-    `presented` makes what the function is given from the run; `function` is the name the agent was imported by.
+    `presented` makes the function's argument from the run; `function` is the name that the agent was imported by.
     """
     ids = ids_of(runs)
     allowed = frozenset([live] if isinstance(live, str) else live)
@@ -124,7 +124,7 @@ def _spread_faults(jobs: object, timeout_seconds: object) -> list[Fault]:
 
 
 def outer_runs(context: Context, **asked: Any) -> list[str]:
-    """Return the runs that `Past.runs` finds, the first recorded first; those inside others are replayed with them."""
+    """Return the runs that `Past.runs` finds, the first recorded first; child runs are replayed with their parents."""
     from woodrat.ledger.pages import PAGE_MAX
 
     page = run_lists.runs_page(context, limit=PAGE_MAX, cursor=None, **asked)
@@ -148,7 +148,7 @@ def ids_of(runs: object) -> list[str]:
 
 
 def _check(context: Context, ids: Sequence[str]) -> None:
-    """Refuse runs that are not here, or whose beginning is not."""
+    """Refuse unknown runs, and runs without a start."""
     unknown: list[str] = []
     faults: list[Fault] = []
     with context.engine.view(context.tenant) as view:
@@ -170,7 +170,7 @@ def _check(context: Context, ids: Sequence[str]) -> None:
 
 
 def look_around(context: Context, ids: Sequence[str]) -> Around:
-    """Find what the runs wrote and started, and the runs that these started."""
+    """Find the writes of the runs, and their child runs."""
     with open_reader(context) as reader:
         recounter, names = Recounter(reader), list(ids)
         kin: dict[str, Sequence[str]] = {}
@@ -188,7 +188,8 @@ def look_around(context: Context, ids: Sequence[str]) -> Around:
 
 
 def _written(view: View, run: str, entries: Sequence[Entry]) -> dict[int, int]:
-    """Return the writes of a run, each with its first position; what another agent said of the run is none of them."""
+    """Return the writes of a run, each with its first position; statements of other agents about the run are not
+    included."""
     if not entries:
         return {}
     said = [

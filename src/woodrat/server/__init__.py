@@ -1,1 +1,1 @@
-"""The server: the ledger over REST. Translation only: what a verb means is for the ledger to say."""
+"""The server: the ledger over REST. It only translates; the ledger decides the meaning of a verb."""

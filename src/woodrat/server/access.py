@@ -1,6 +1,6 @@
-"""Access: what a caller may do, and what they may be told.
+"""Access: the calls that a caller may make, and the answers that they may see.
 
-A key (`keys.py`) binds a tenant, an agent and grants; the caller says none of these.
+A key (`keys.py`) binds a tenant, an agent and grants; the caller states none of these.
 """
 
 from __future__ import annotations
@@ -30,46 +30,46 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OWN_TENANTS: Final = "woodrat."
-"""What the tenants begin with that a server keeps for itself; no key is for them."""
+"""Prefix of the tenants that a server keeps for itself; no key opens them."""
 METRICS: Final = "metrics"
 GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE, METRICS)
-"""What a key may be granted: reading; stating; correcting and withdrawing; recording runs; schemas, tags and
-what other agents have said: told runs, and entries of other logs. `metrics` is for the operator: it opens `/metrics`,
-which is about all tenants, and `*` does not include it."""
+"""The grants of a key: read; write; correct and withdraw; record runs; manage schemas, tags and the statements of other
+agents (told runs, entries of other logs). `metrics` is for the operator: it opens `/metrics`, which covers all tenants,
+and `*` does not include it."""
 ANYONE: Final = "any"
-"""What is open to whoever has a key, whatever it carries."""
+"""Operations open to every key, whatever its grants."""
 EVERYTHING: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: what their key says, never what they say."""
+    """The caller, as the key states it and never as the request does."""
 
     tenant: str
-    """Whose ledger."""
+    """The tenant."""
     agent: str
-    """What provenance shows."""
+    """The agent that provenance shows."""
     grants: frozenset[str] = frozenset({EVERYTHING})
-    """What they may do: a verb, or `verb:entity_type`."""
+    """The grants: a verb, or `verb:entity_type`."""
     priority_max: int | None = None
     """The highest priority they may state."""
     key: str = ""
-    """The id of the key; empty where none is needed."""
+    """The id of the key; empty if the server needs none."""
 
     def may(self, grant: str, types: Iterable[str] | None) -> bool:
-        """Return whether this may be done to entities of these types; `None` stands for all types there are."""
+        """Return True if the grant covers these entity types; `None` stands for all types."""
         if EVERYTHING in self.grants or grant in self.grants:
             return True
         return types is not None and all(f"{grant}:{type}" in self.grants for type in types)
 
     def types(self, grant: str) -> list[str]:
-        """Return the types that this may be done to, where it may not be done to all."""
+        """Return the entity types that the grant covers; None if it covers all."""
         return sorted(own.partition(":")[2] for own in self.grants if own.startswith(f"{grant}:"))
 
     def holds(self, grant: str, *, wide: bool = False) -> bool:
-        """Return whether this may be done to anything at all; to which types is seen when the call was read.
+        """Return True if the caller has the grant for any type; the type itself is checked once the call is parsed.
 
-        What is `wide` may tell of all types, and needs the grant for all.
+        A `wide` call may reveal all types, and needs the grant for all.
         """
         if grant == ANYONE or EVERYTHING in self.grants or grant in self.grants:
             return True
@@ -89,10 +89,10 @@ def grant_faults(grants: Iterable[str]) -> list[Fault]:
 
 
 def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` unless a caller may do this with these arguments of a verb.
+    """Raise `Forbidden` unless the caller may call a verb with these arguments.
 
-    A relation needs the grant for its type and for the types of both ends. One of type `same_as` is a merge, whatever
-    it is called, and needs `correct` for the ends.
+    A relation needs the grant for its type and for the types of both ends. A relation of type `same_as` is a merge and
+    needs `correct` for the ends.
     """
     if grant == WRITE and _joins(given):
         grant = CORRECT
@@ -124,13 +124,13 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
 
 
 def narrow(caller: Caller, verb: str, given: dict[str, Any]) -> None:
-    """Have a recall look at the types alone that its caller may read, where it names none."""
+    """Limit a recall that names no types to the types that its caller may read."""
     if verb == "recall" and given.get("entity_type") is None and not caller.may(READ, None):
         given["entity_type"] = caller.types(READ) or None
 
 
 def take_exactly(caller: Caller, given: dict[str, Any]) -> None:
-    """Have a note be about exactly what it names where its caller may not read: a match tells what is known."""
+    """Match the subject of a note exactly if its caller may not read: a loose match would reveal stored entities."""
     about = given.get("about")
     is_open = isinstance(given.get("text"), str) and about is not None and "match" not in given
     if is_open and not caller.may(READ, _types({"ref": about})):
@@ -138,7 +138,7 @@ def take_exactly(caller: Caller, given: dict[str, Any]) -> None:
 
 
 def _check_sources(given: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` where a call would tell a caller who may not read everything what a source says.
+    """Raise `Forbidden` if a call would reveal the content of a source to a caller who may not read everything.
 
     A locator is compared with its source, and excerpts are parts of it.
     """
@@ -153,9 +153,9 @@ def _check_sources(given: Mapping[str, Any]) -> None:
 
 
 def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` unless a caller may tell of these runs: they are its own, and so is what their steps do.
+    """Raise `Forbidden` unless the caller may record these runs: its own runs, whose steps it may carry out.
 
-    A key that may `manage` takes in runs of other agents too.
+    A key with `manage` may also import runs of other agents.
     """
     if verb == "runs_step":
         _check_step(caller, given.get("step"))
@@ -179,17 +179,17 @@ def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
 
 
 def may_hear(caller: Caller, given: Mapping[str, Any]) -> bool:
-    """Return whether a caller may read every type that a write is about, so that it is answered whole."""
+    """Return True if a caller may read every type that a write touches, and so gets the whole report."""
     if EVERYTHING in caller.grants or READ in caller.grants:
         return True
     return all(caller.may(READ, _types(one)) for one in _abouts(given))
 
 
 def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
-    """Return the answer to a write as far as its caller may read: reports hide old values from keys without `read`.
+    """Return the answer to a write, cut to what the caller may read: reports hide old values from keys without `read`.
 
-    A report says them of every field that a write changes, and a dry run would say them without a trace. An entity that
-    the caller did not name by type and key goes by its id.
+    A report shows old values of every field that a write changes, and a dry run would reveal them without a trace. An
+    entity that the caller did not name by type and key is shown by its id.
     """
     if may_hear(caller, given):
         return answer
@@ -205,10 +205,9 @@ def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
 
 
 async def discreet(caller: Caller, ledger: Ledger, work: Awaitable[T], *given: Mapping[str, Any]) -> T:
-    """Wait for a write with these arguments; its errors tell a caller who may not read no more than its answer would.
+    """Wait for a write with these arguments; its errors reveal no more than its answer would.
 
-    Of another agent's run they say what is said of a run that is not there, of what a run claims to have read that it
-    does not agree, and an entity that was named by its id goes by that.
+    A run of another agent is reported as unknown. An entity that the caller named by id is shown by that id.
     """
     try:
         return await work
@@ -223,7 +222,7 @@ async def discreet(caller: Caller, ledger: Ledger, work: Awaitable[T], *given: M
 
 
 def _hide_names(ledger: Ledger, error: WoodratError, given: Iterable[Mapping[str, Any]]) -> None:
-    """Have an error name entities by the ids that a caller sent."""
+    """Name entities in an error by the ids that the caller sent."""
     sent = {ref for one in given for about in _abouts(one) for ref in _refs(about) if ids.is_id("entity", ref)}
     if not sent:
         return
@@ -244,11 +243,11 @@ def _hide_names(ledger: Ledger, error: WoodratError, given: Iterable[Mapping[str
 
 
 _UNTOLD: Final[Mapping[str, Any]] = {"changes": (), "conflicts": (), "by_arrival": (), "hints": ()}
-"""What a report says of the state that it met, and what to say instead."""
+"""Members of a report that reveal the state before a write, with the text that replaces them."""
 
 
 def _untold(given: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Return a report in plain JSON without what it says of the state that a write met."""
+    """Return a report as plain JSON without the state before the write."""
     hidden: dict[str, Any] = {name: list(value) for name, value in _UNTOLD.items() if name in answer}
     if isinstance(answer.get("report"), dict):
         hidden["report"] = _untold(given, answer["report"])
@@ -269,13 +268,13 @@ def _named(given: Mapping[str, Any], entities: Iterable[str]) -> Iterator[str]:
 
 
 def _abouts(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the arguments of a write by which grants are looked at; of a step those of what it does."""
+    """Return the arguments of a write that grants are checked against; for a step, the arguments of its action."""
     step = given.get("step")
     return [about for _, about in step_needs(step)] if isinstance(step, Mapping) else [given]
 
 
 def _check_step(caller: Caller, step: Any) -> None:
-    """Raise `Forbidden` unless a caller may read and write what a step of a run reads and writes."""
+    """Raise `Forbidden` unless the caller may read and write the entities of a run's step."""
     change = step.get("change") if isinstance(step, dict) else None
     if isinstance(change, dict) and change.get("verb") == "remember":
         take_exactly(caller, change)
@@ -284,7 +283,7 @@ def _check_step(caller: Caller, step: Any) -> None:
 
 
 def step_needs(step: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what a key needs for what a step of a run reads or writes besides being told of."""
+    """Yield the grants that a step of a run needs for its reads and writes."""
     for kind, about in step.items() if isinstance(step, Mapping) else ():
         named = about if isinstance(about, Mapping) else {}
         if kind == "store":
@@ -303,7 +302,7 @@ def step_needs(step: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def decision_needs(decision: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what a key needs for a decision on what is read of an entity."""
+    """Yield the grants that a decision needs to read an entity."""
     if isinstance(decision.get("facts"), str):
         yield READ, {"ref": decision["facts"]}
 
@@ -318,12 +317,12 @@ _DOING: Final = {
 
 
 def _joins(given: Mapping[str, Any]) -> bool:
-    """Return whether a relation says that two entities are one."""
+    """Return True if a relation joins two entities into one."""
     return "start" in given and given.get("type") == SAME_AS
 
 
 def _types(given: Mapping[str, Any]) -> set[str] | None:
-    """Return the types a call is about; `None` where it may be about all there are."""
+    """Return the entity types of a call; None if it may touch every type."""
     found = {str(record.get("entity_type")) for record in _records(given)}
     found |= {str(link.get("type")) for link in _links(given)}
     types = given.get("entity_type")
@@ -344,7 +343,7 @@ def _types(given: Mapping[str, Any]) -> set[str] | None:
 def _refs(given: Mapping[str, Any]) -> Iterator[str]:
     """Yield the entities that a call names.
 
-    Whether a condition holds says something of the entity it is about, and so does whether it can be related to.
+    A condition reveals something about its entity, and so does the possibility of a relation to it.
     """
     conditions = given.get("if_version")
     named = [given.get(name) for name in ("ref", "start", "end", "one", "other", "subject", "about")]

@@ -1,7 +1,7 @@
-"""Addresses: whether a name leads out to the public network, or to the server's machine or its networks.
+"""Addresses: is a name on the public network, or does it lead to the server's machine or its networks?
 
-An address of version 6 may carry one of version 4, to which a translator on the way hands the connection over. It is
-judged by what it carries: `64:ff9b::7f00:1` is this machine as much as `127.0.0.1` is.
+An IPv6 address may carry an IPv4 address, to which a translator on the way forwards the connection. The carried address
+counts: `64:ff9b::7f00:1` is this machine as much as `127.0.0.1` is.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ _NEVER: Final = tuple(
         ),
     )
 )
-"""Networks that are nobody's public address, whatever the standard library of this version says of them."""
+"""Networks without public addresses, independent of the Python version's tables."""
 
 
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""The last part of what resolvers take for an address, such as `127.1`, `0x7f.1` and `2130706433`; no name ends so."""
+"""The last label of text that resolvers accept as an address, such as `127.1`, `0x7f.1` and `2130706433`; no host name
+ends so."""
 NAME_CHARACTERS_MAX: Final = 253
 
 
 class InsideAddress(OSError):
-    """A name leads to the server's machine or into its networks, where nobody from outside is to send anything."""
+    """A name leads to the server's machine or into its networks, which webhooks must not reach."""
 
 
 def connect(host: str, port: int, seconds: float, *, outside: bool) -> socket.socket:
-    """Connect to a name wherever it leads, within a time in all; with `outside` only if no address of it is inside.
+    """Connect to a name within a time limit; with `outside` only if all its addresses are public.
 
-    What was looked at is what is connected to: the name is not looked up again.
+    The checked address is the one connected to; the name is not resolved again.
     """
     end = monotonic() + seconds
     places = [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -66,7 +67,7 @@ def connect(host: str, port: int, seconds: float, *, outside: bool) -> socket.so
 
 
 def is_outside(place: str) -> bool:
-    """Return whether an address, and every other that it carries, is one of the public network."""
+    """Return True if an address, and every address that it carries, is public."""
     found = ipaddress.ip_address(place.partition("%")[0])
     if isinstance(found, IPv4Address):
         return _is_public(found)
@@ -76,7 +77,7 @@ def is_outside(place: str) -> bool:
 
 
 def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
-    """Yield the addresses of version 4 that one of version 6 may stand for."""
+    """Yield the IPv4 addresses that an IPv6 address may stand for."""
     packed = address.packed
     last = IPv4Address(packed[12:])
     if address.ipv4_mapped is not None:
@@ -97,9 +98,9 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def is_sound(host: str) -> bool:
-    """Return whether a host, in lower case, is a name, or an address in its one usual spelling.
+    """Return True if a lower-case host is a name, or an address in its one usual spelling.
 
-    Resolvers take many spellings for an address, and whoever judges by the text alone takes them for names.
+    Resolvers accept many spellings of an address, and a check by text alone would take them for names.
     """
     labels = host.split(".")
     if not _NUMBER.fullmatch(labels[-1]) and ":" not in host:
@@ -113,7 +114,7 @@ def is_sound(host: str) -> bool:
 
 
 def is_named_inside(host: str) -> bool:
-    """Return whether a name says by itself that it is inside; where others lead is looked at for every delivery."""
+    """Return True if a name by itself is internal; other names are resolved and checked at every delivery."""
     try:
         return not is_outside(host)
     except ValueError:

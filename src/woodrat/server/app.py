@@ -1,8 +1,8 @@
 """The application: from a request to an answer, as ASGI, over the ledgers of one engine.
 
-Here is what a server is made of, how it starts and ends, and who answers at which address: a route (`calls.py`), a page
-of the server itself, or an endpoint that was handed in (`gateway.py`). Reads run in threads, each on its own view;
-heavy ones in processes of their own. Writes go to one committer. Keys and the audit have threads that do nothing else.
+It builds the parts of a server, starts and stops them, and routes each address: to a route (`calls.py`), a page of the
+server itself, or an endpoint passed in (`gateway.py`). Reads run in threads, each on its own view; heavy reads run in
+separate processes. Writes go to one committer. Keys and the audit have threads of their own.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ if TYPE_CHECKING:
     from woodrat.server.route import Route
 
 TEND_SECONDS: Final = 1.0
-"""How often keys are read anew, and the audit is written down."""
+"""Interval at which keys are reloaded and the audit is flushed."""
 ASK_AGAIN: Final = (b"cache-control", b"no-cache")
-"""That a cache may keep an answer, and asks about it before it is used again: for what holds no data."""
+"""Cache header of answers without data: a cache may keep them and must revalidate."""
 ID_BYTES: Final = 8
-"""How many random bytes the id of a request has."""
+"""Random bytes in a request id."""
 IDS_DRAWN: Final = 64
-"""How many ids are drawn at once."""
+"""Request ids drawn at once."""
 END_READS_SECONDS: Final = 2.0
-"""How long what is being read may still take when the server ends."""
+"""Grace period for reads in progress when the server stops."""
 
 
 class ServicePage(NamedTuple):
-    """What there is at an address beside the routes."""
+    """An address beside the routes."""
 
     verb: str
-    """What logs and counts call it."""
+    """Its name in logs and metrics."""
     answer: Callable[[Exchange], Awaitable[None]]
     """Answers a request."""
     reads: bool = True
-    """Whether it is there to be read alone; otherwise it knows its methods itself."""
+    """True if it only allows GET; otherwise it checks methods itself."""
     probe: bool = False
-    """Whether it is for whatever looks after processes, which calls by an address and not by a name."""
+    """True if process supervisors call it, by address instead of host name."""
 
 
 class App:
@@ -104,16 +104,16 @@ class App:
         self.measures = Measures()
         """Counts and times of requests."""
         self.way = RightOfWay()
-        """Lets requests that arrive go before long reads."""
+        """Gives arriving requests priority over long reads."""
         self.threads, self.turns = threads_of(limits.heavy_reads.running_max, self.way), turns_of(limits)
-        """Threads, and who may work now, by kind of work."""
+        """Thread pools and concurrency limits, by kind of work."""
         self.tenants = Tenants(engine, clock, policies, strict=strict, proofs=proofs, redact=redact)
         """The ledgers."""
         self.audit = Audit(self.tenants.of(AUDIT_TENANT, "server"), clock, logs.failed)
-        """Who looked at what."""
+        """The audit of reads."""
         self._committer, self._relay = Committer(engine, callers=lambda: self.measures.calls_open), Relay()
         self.sessions = Sessions(self.tenants.of(SESSIONS_TENANT, "server"), clock)
-        """Who signed in with a browser."""
+        """Browser sessions."""
         self._callers = Callers(keys, Rates(limits.calls_per_second), self.sessions)
         # Other routes than the usual ones are known to this process alone.
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
@@ -123,11 +123,11 @@ class App:
         self.reads = Reads(
             *(self.tenants, self.threads, self.turns, self._indexing, workers, self._closing, limits.read_seconds)
         )
-        """How reads are carried out."""
+        """Executes reads."""
         self.writes = Writes(self._committer, self._relay, limits, self.threads, self.turns)
-        """How writes are carried out."""
+        """Executes writes."""
         self.intake = Intake(limits, self.threads, self.turns)
-        """How bodies are taken."""
+        """Reads request bodies."""
         self._router = Router(routes)
         gateway = HttpGateway(
             *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),
@@ -166,7 +166,7 @@ class App:
             await self._handle(scope, receive, send)
 
     def _let_go_first(self) -> None:
-        """Let what arrived go before long work in threads, where there is any, until the loop has begun with it."""
+        """Let an arrived request go before long work in threads until the event loop has begun to handle it."""
         if not self.way.taken and any(threads.busy for threads in self.threads.values()):
             loop = asyncio.get_running_loop()
             self.way.take()
@@ -194,9 +194,9 @@ class App:
                 return
 
     def refuse(self) -> None:
-        """Take no further request, and end those that have no end; from the loop that serves.
+        """Stop accepting requests and end endless streams; call it from the serving event loop.
 
-        Reads that take longer than a moment from then on are given up: they can be asked again.
+        Reads that outlast the grace period are cancelled: clients can ask again.
         """
         if not self._closing.is_set():
             self._closing.set()
@@ -208,7 +208,7 @@ class App:
         self.reads.give_up()
 
     def close(self) -> None:
-        """Finish what was acknowledged or waits, and take nothing more."""
+        """Finish all acknowledged and queued work, and accept nothing more."""
         self._committer.close()
         if self.reads.workers is not None:
             self.reads.workers.close()
@@ -220,7 +220,7 @@ class App:
         self.tenants.close()
 
     async def _tend_keys(self) -> None:
-        """Take in keys that were made or revoked elsewhere, time and again; this waits for nothing else."""
+        """Reload keys that were made or revoked elsewhere, at a fixed interval, independent of all other work."""
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
@@ -229,7 +229,7 @@ class App:
             await loop.run_in_executor(self.threads["keys"], self._refresh_keys)
 
     async def _tend(self) -> None:
-        """Write the audit down, and let go of quiet runs, time and again; writing waits for writers."""
+        """Flush the audit and release idle runs, at a fixed interval; the writes wait their turn."""
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
@@ -325,7 +325,7 @@ class App:
                 )
 
     async def _find_session(self, exchange: Exchange) -> None:
-        """Have the session of a request at hand, if it shows one; whether it is good is found out where it counts."""
+        """Attach the session of a request, if it shows one; its validity is checked where it matters."""
         exchange.read_cookie()
         cookie = exchange.cookie
         if cookie is not None and not self.sessions.is_cached(cookie):
@@ -333,7 +333,7 @@ class App:
             await loop.run_in_executor(self.threads["keys"], self.sessions.look_up, cookie)
 
     def _next_id(self) -> str:
-        """Return an id for a request; many are drawn at once, as asking the system gives others the interpreter."""
+        """Return a request id; ids are drawn in bulk, because each system call releases the interpreter."""
         if not self._ids:
             drawn = self._clock.random(ID_BYTES * IDS_DRAWN)
             self._ids = [drawn[start : start + ID_BYTES].hex() for start in range(0, len(drawn), ID_BYTES)]
@@ -342,7 +342,7 @@ class App:
 
 
 class Router:
-    """Routes by their addresses and methods. An address has one place at most for a name, which may hold slashes."""
+    """Routes by address and method. An address has at most one variable part, which may contain slashes."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._exact: dict[bytes, dict[str, Route]] = {}
@@ -360,11 +360,11 @@ class Router:
         self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
 
     def knows(self, path: bytes) -> bool:
-        """Return whether an address is for the routes to answer, be it that there is none: it is below one of them."""
+        """Return True if the address lies below the routes, even if no route matches it."""
         return path in self._exact or path.startswith(self._roots)
 
     def route(self, exchange: Exchange) -> tuple[Route, str]:
-        """Return the route of a request, and the name in its address, if it has one."""
+        """Return the route of a request, and the variable part of its address."""
         path = exchange.path
         table, name = self._exact.get(path), ""
         if table is None:
@@ -384,5 +384,5 @@ class Router:
 
 
 async def _send(document: Callable[[], Document], exchange: Exchange) -> None:
-    """Answer with a document that is always the same."""
+    """Answer with a constant document."""
     await exchange.send(*document(), cached=ASK_AGAIN)

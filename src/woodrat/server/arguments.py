@@ -1,4 +1,4 @@
-"""Arguments: from a request to what a verb takes, with all faults at once."""
+"""Arguments: from a request to the arguments of a verb, with all faults at once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from woodrat.server.requests import tags
 from woodrat.server.route import Param, Route
 
 NAMES_SHOWN_MAX: Final = 30
-"""How many names of arguments a message lists."""
+"""Most argument names that a message lists."""
 
 
 ABSENT: Final = object()
-"""The body of a call that has none."""
+"""The body of a call without a body."""
 _VERSION: Final = re.compile(r"([0-9]{1,16})(?:-|$)")
 """The version at the start of an entity tag."""
 
@@ -32,9 +32,9 @@ def arguments(
     *,
     bulk: bool = False,
 ) -> dict[str, Any]:
-    """Return the arguments of a call by their names in the library; what is unknown, missing or amiss is refused.
+    """Return the arguments of a call by their names in the library; unknown, missing and invalid ones are refused.
 
-    In `bulk` the body is full of records, and the address holds what a body would say about them.
+    With `bulk`, the body consists of records, and the query string holds the other arguments.
     """
     faults: list[Fault] = []
     found: dict[str, Any] = {}
@@ -72,7 +72,7 @@ def arguments(
 
 
 class _Places(NamedTuple):
-    """What a route takes, by where it stands."""
+    """The parameters of a route, by their place in the request."""
 
     route: Route
     """The route."""
@@ -81,11 +81,11 @@ class _Places(NamedTuple):
     in_body: dict[str, Param]
     """By their names in the body."""
     others: tuple[Param, ...]
-    """What is part of the path or a header, and what must not be missing."""
+    """Parameters in the path or a header, and required ones."""
 
 
 _places: Final[dict[int, _Places]] = {}
-"""By the identity of the route, which stays as long as it is in here."""
+"""Cache by the identity of the route, which the cached value keeps alive."""
 
 
 def _places_of(route: Route) -> _Places:
@@ -131,7 +131,7 @@ def _take(found: dict[str, Any], param: Param, value: Any) -> None:
 
 
 def _typed(param: Param, values: Sequence[str], faults: list[Fault]) -> Any:
-    """Return the value of a parameter of the address, as its schema has it."""
+    """Return the value of a query parameter, converted by its schema."""
     kind = param.schema.get("type")
     if kind is None and "anyOf" in param.schema:
         kinds = [one.get("type") for one in param.schema["anyOf"]]

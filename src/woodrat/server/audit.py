@@ -1,11 +1,11 @@
-"""Auditing: who looked at what. Reads leave nothing in the log they read, so a tenant of its own says which key asked.
+"""Audit: who read what. Reads leave nothing in the log that they read, so a tenant of its own records the keys that
+asked.
 
-What is kept is the verb, the moment, and what was asked about: a type by its name, an entity, run or source by a
-pseudonym, which outlives an erasure and tells nothing; never what was answered, nor the words of a
-question. Equal reads within a second are told once, with a count, and what a key asked by one verb within a second is
-one event: an event costs far more than a read. Events are written together, off the way of the requests: a crash
-loses those of the last second at most. When one of them cannot be written, each is written by itself: what is dropped
-then is that one alone, and it is counted.
+An event keeps the verb, the moment and the target: a type by name; an entity, run or source by a pseudonym, which
+outlives an erasure and reveals nothing. It never keeps answers or the words of a question. Equal reads within a second
+are counted as one, and all reads of a key by one verb within a second are one event, because an event costs far more
+than a read. Events are written in batches, outside of requests: a crash loses at most the last second. If a batch
+fails, each event is written by itself; an event that still fails is dropped and counted.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ if TYPE_CHECKING:
 
 
 AUDIT_TENANT: Final = "woodrat.audit"
-"""The tenant that says who looked at what; no key is for it."""
+"""The tenant of the audit; no key opens it."""
 EVENT_TYPE: Final = "audit_event"
 WAITING_MAX: Final = 1_000
-"""How many different reads are told apart between two writes; further ones count as others."""
+"""Most different reads between two flushes; further ones count as others."""
 OTHERS: Final = "(others)"
 MALFORMED: Final = "(malformed)"
-"""What stands for a target or a moment that no entity, type or moment could have."""
+"""Placeholder for a target or a moment that cannot exist."""
 SUCCESS, DENIED, FAILURE = "success", "denied", "failure"
-"""How a read ended, as the schema of `audit_event` has it: answered; refused for want of a grant; not answered."""
+"""Outcomes of a read in the schema of `audit_event`: answered; denied for lack of a grant; failed."""
 TARGET_BYTES_MAX: Final = 2_048
-"""Longest target or moment that is noted."""
+"""Longest recorded target or moment."""
 TOGETHER_MAX: Final = 250
-"""How many different reads one event tells of at most."""
+"""Most different reads in one event."""
 
 _NAMED: Final = ("ref", "entity_type", "run", "id", "what", "subject", "agent", "first")
-"""Arguments that name what is asked about."""
+"""Arguments that name the target of a read."""
 _Seen = tuple[str, str, str, str, str | None, str | None, str]
 _About = tuple[str, str, str, str, str | None, str]
 """Key, tenant, agent, verb, moment and outcome of some reads."""
 _Read = tuple[str | None, int, str, str, str]
-"""What was asked about, how often, when at first and at last, and the first request."""
+"""Target, count, first and last time, and the first request."""
 
 
 class Audit:
-    """Gathers reads, and writes them down when it is told to. Any thread may use it."""
+    """Collects reads, and writes them on request. Thread-safe."""
 
     def __init__(
         self, ledger: Ledger, clock: Clock, dropping: Callable[[Exception], None] = lambda error: None
     ) -> None:
-        """`dropping` is told why an event is dropped."""
+        """`dropping` is called with the reason when an event is dropped."""
         assert ledger.tenant == AUDIT_TENANT, "the audit is kept in a tenant of its own"
         self.ledger, self._clock, self._dropping = ledger, clock, dropping
         self._lock = threading.Lock()
@@ -71,11 +71,11 @@ class Audit:
         self._key = _erasure_key(ledger)
         self._failing = False
         self.dropped = 0
-        """How many events could not be written, and are lost."""
+        """Number of lost events."""
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the audit, if anything is: events were lost since the start, or cannot be written now."""
+        """The fault of the audit, if any: events were lost since the start, or cannot be written now."""
         if self._failing:
             return "The read audit cannot be written now; reads go on, and it is tried again. See the log."
         if self.dropped:
@@ -83,7 +83,7 @@ class Audit:
         return None
 
     def note(self, caller: Caller, verb: str, given: Mapping[str, Any], request: str, outcome: str) -> None:
-        """Note that a key asked something, and how that ended."""
+        """Record a read by a key, and its outcome."""
         assert outcome in (SUCCESS, DENIED, FAILURE), "the schema of an event has no other outcomes"
         named = next((name for name in _NAMED if isinstance(given.get(name), str)), None)
         target = None if named is None else _sound(given[named])
@@ -100,10 +100,10 @@ class Audit:
             told[2] = at
 
     def flush(self) -> int:
-        """Write down what was noted; return how many different reads that was.
+        """Write the recorded reads; return the number of different ones.
 
-        While the engine is unavailable everything waits. An event that cannot be written for a reason of its own is
-        dropped and counted, and all others are written.
+        While the engine is unavailable, all of them wait. An event that fails for a reason of its own is dropped and
+        counted, and all others are written.
         """
         with self._lock:
             seen, self._seen = self._seen, {}
@@ -125,7 +125,7 @@ class Audit:
         return len(seen)
 
     def _write(self, events: Sequence[dict[str, Any]]) -> None:
-        """Write events together, and each by itself where that does not go; what fails by itself is dropped."""
+        """Write events in one batch, or one by one if the batch fails; drop events that fail alone."""
         try:
             self.ledger.store(list(events))
         except Unavailable:
@@ -162,12 +162,12 @@ class Audit:
 
 
 def _erasure_key(ledger: Ledger) -> bytes | None:
-    """Return the key that pseudonyms are made with; none where there is none, and nothing can be erased."""
+    """Return the key for pseudonyms; None if there is no erasure key, so that nothing can be erased."""
     return None if ledger.context.erasures is None else ledger.context.erasures.keys.erasure
 
 
 def _sound(text: object) -> str | None:
-    """Return text that the audit can hold: as it is, or a mark in its place. Nothing a caller sends may break it."""
+    """Return text that the audit can store: the text itself, or a placeholder. No input of a caller may break it."""
     if text is None:
         return None
     if not isinstance(text, str):
@@ -181,11 +181,11 @@ def _sound(text: object) -> str | None:
 
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
-"""What no name holds."""
+"""A character that no name contains."""
 
 
 def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Sequence[_Read]]]:
-    """Yield what one key asked by one verb at one moment, in parts of a bounded length."""
+    """Yield the targets that one key read by one verb at one moment, in parts of bounded length."""
     about: dict[_About, list[_Read]] = {}
     for (key, tenant, agent, verb, target, moment, outcome), (count, first, last, request) in seen.items():
         reads = about.setdefault((key, tenant, agent, verb, moment, outcome), [])
@@ -197,34 +197,34 @@ def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Seq
 
 @dataclass(frozen=True, slots=True)
 class Looked(Record):
-    """One thing a key looked at."""
+    """One read by a key."""
 
     at: str
-    """When, at first."""
+    """Time of the first read."""
     last_at: str
-    """When, at last."""
+    """Time of the last read."""
     count: int
-    """How often between the two."""
+    """Number of reads between the two."""
     key: str
     """The key."""
     tenant: str
-    """Whose ledger."""
+    """The tenant."""
     agent: str
-    """As whom."""
+    """The agent."""
     verb: str
-    """What was asked."""
+    """The verb."""
     target: str | None
-    """What it was asked about: an entity, a type, a run, a source; a pseudonym where it is not known, or erased."""
+    """The target: an entity, a type, a run or a source; a pseudonym if it is unknown or erased."""
     as_of: str | None
-    """The moment it was asked for; none is the present."""
+    """The moment that was read; None for the present."""
     outcome: str
-    """`success`; `denied` where the key lacks the grant; `failure` where it was let and no answer came."""
+    """`success`; `denied` if the key lacks the grant; `failure` if it was allowed and got no answer."""
     request: str
     """The first of the requests."""
 
 
 def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
-    """Yield what a key, or all of them, looked at, in the order it was written down. The whole audit is walked."""
+    """Yield the reads of one key, or of all, in the order of writing. It walks the whole audit."""
     for stored in reads.observations(audit.context):
         said: Any = stored.observation.fields
         if stored.observation.entity.type != EVENT_TYPE or (key is not None and said["details"]["key"] != key):
@@ -248,7 +248,7 @@ def looked(audit: Past, key: str | None = None) -> Iterator[Looked]:
 
 
 def named(audit: Past, found: Sequence[Looked]) -> list[Looked]:
-    """Return reads with the names of what still exists in place of pseudonyms; that takes the erasure key."""
+    """Return reads with names in place of pseudonyms for targets that still exist; this needs the erasure key."""
     key = None if audit.context.erasures is None else audit.context.erasures.keys.erasure
     wanted: dict[str, set[str]] = {}
     for one in found:
@@ -264,7 +264,7 @@ def named(audit: Past, found: Sequence[Looked]) -> list[Looked]:
 
 
 MARK: Final = "~"
-"""What a pseudonym begins with, after the type or the prefix of the id it stands for."""
+"""Prefix of a pseudonym, after the type or the prefix of the id that it replaces."""
 HEX_DIGITS: Final = 32
 
 _ID: Final = re.compile(r"(?:obs|src|ent|int|run|sch)_")
@@ -272,7 +272,7 @@ _PSEUDONYM: Final = re.compile(rf"(?:^|[/_]){MARK}[0-9a-f]{{{HEX_DIGITS}}}$")
 
 
 def pseudonym(key: bytes, tenant: str, target: str) -> str:
-    """Return what stands for something that was asked about: its type or prefix, and an HMAC of tenant and name."""
+    """Return the pseudonym of a target: its type or prefix, and an HMAC of tenant and name."""
     mac = hmac.digest(key, f"read\n{tenant}\n{target}".encode("utf-8", "surrogatepass"), "sha256").hex()[:HEX_DIGITS]
     prefix = _ID.match(target)
     if prefix is not None:
@@ -284,12 +284,12 @@ def pseudonym(key: bytes, tenant: str, target: str) -> str:
 
 
 def is_pseudonym(target: str | None) -> bool:
-    """Return whether a target of the audit is a pseudonym."""
+    """Return True if a target of the audit is a pseudonym."""
     return target is not None and _PSEUDONYM.search(target) is not None
 
 
 def names(view: View, key: bytes, tenant: str, wanted: Collection[str]) -> dict[str, str]:
-    """Return the names that some pseudonyms stand for, as far as the tenant's log still holds them. It is walked."""
+    """Return the names behind pseudonyms that the tenant's log still holds. It walks the log."""
     found: dict[str, str] = {}
     for name in _names(view):
         if len(found) == len(wanted):

@@ -1,7 +1,7 @@
-"""Body: what is taken of a request's body, bounded while it arrives: its bytes, what gzip makes of them, its values.
+"""Body: a request body, limited while it arrives: its bytes, its unpacked size, its number of values.
 
 A byte of JSON can become a hundred bytes of objects, and a byte of gzip a thousand bytes of JSON. So values are counted
-in the bytes themselves, before anything is built from them: commas, brackets and braces outside of text.
+in the bytes themselves before anything is built from them: commas, brackets and braces outside of text.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from woodrat.server.problems import NOTHING_DONE, Rejected
 from woodrat.state.record import parse_records
 
 STEP_BYTES: Final = 65_536
-"""How much is unpacked or counted at a time; others are answered between two steps."""
+"""Bytes unpacked or counted at a time; other requests run between two steps."""
 MEMBERS_MAX: Final = 1_000
-"""Most members of one gzip: each costs time, and may come to nothing."""
+"""Most members of one gzip stream: each costs time, and may be empty."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
-"""That gzip's header and trailer are expected."""
+"""Tells zlib to expect gzip's header and trailer."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """How much of a body is taken."""
+    """Limits of a body."""
 
     bytes_max: int
     """Longest body, unpacked."""
     values_max: int
-    """Most values in it: members, elements and what they hold."""
+    """Most values in it: members, elements and their contents."""
 
 
 class Unpacker:
-    """Gzip being unpacked as it arrives; it may have several members, one after the other."""
+    """A gzip stream, unpacked as it arrives; it may have several members in a row."""
 
     def __init__(self) -> None:
         self._member, self._members = zlib.decompressobj(_GZIP), 1
 
     @property
     def whole(self) -> bool:
-        """Whether what was taken so far is whole."""
+        """True if the stream is complete so far."""
         return self._member.eof
 
     def take(self, part: bytes) -> Iterator[bytes]:
-        """Yield what a part comes to, a step at a time; whoever has enough of it stops asking."""
+        """Yield the unpacked bytes of a part, step by step; the caller may stop at any step."""
         while part:
             if self._member.eof:
                 self._members += 1
@@ -58,7 +58,7 @@ class Unpacker:
 
 
 class ValueCount:
-    """Counts the values of JSON text as it arrives; it may be cut anywhere, and need not be valid."""
+    """Counts the values of JSON text as it arrives; the text may be cut anywhere and need not be valid."""
 
     def __init__(self, values_max: int, *, lines: bool = False) -> None:
         self._values_max = values_max
@@ -66,10 +66,10 @@ class ValueCount:
         self._inside = False
         self._cut = b""
         self.values = 1
-        """How many there are so far."""
+        """Number of values so far."""
 
     def take(self, part: bytes) -> bool:
-        """Count a part of the text; return whether there are still no more values than there may be."""
+        """Count a part of the text; return True if the limit still holds."""
         for start in range(0, len(part), STEP_BYTES):
             self._take(self._cut + part[start : start + STEP_BYTES])
             if self.values > self._values_max:
@@ -87,7 +87,7 @@ class ValueCount:
 
 
 class TakenBody:
-    """What was taken of a body so far."""
+    """The received part of a body."""
 
     __slots__ = ("_count", "_counted", "_limits", "_lines", "parts", "size")
 
@@ -98,7 +98,7 @@ class TakenBody:
         self._counted = 0
 
     def add(self, part: bytes) -> None:
-        """Take a part; one that makes the body too large is refused."""
+        """Add a part; a part that exceeds a limit is refused."""
         self.parts.append(part)
         self.size += len(part)
         limits = self._limits
@@ -116,13 +116,13 @@ class TakenBody:
 
 
 class HeldBytes:
-    """How many bytes of long bodies are held at once, of all requests together."""
+    """Memory for long bodies, shared by all requests."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max, self.held = bytes_max, 0
 
     def take(self, size: int) -> None:
-        """Take so many; where there are too many, the request is refused."""
+        """Reserve bytes, or refuse the request."""
         if self.held + size > self._bytes_max:
             text = (
                 f"The bodies being read already hold {self.held} bytes, and {self._bytes_max} is the limit. "
@@ -132,28 +132,28 @@ class HeldBytes:
         self.held += size
 
     def give_back(self, size: int) -> None:
-        """Give so many back."""
+        """Release bytes."""
         self.held -= size
 
 
 def too_large(bytes_max: int, size: int | None = None) -> Rejected:
-    """Return what to say of a body that is too long."""
+    """Return the error for a body that is too long."""
     told = "more" if size is None else f"{size} bytes"
     text = f"The body has {told}, and {bytes_max} bytes is the limit. {NOTHING_DONE} Send it in several calls."
     return Rejected(413, text, ((b"connection", b"close"),))
 
 
 def document(data: bytes, path: str = "") -> Any:
-    """Return the value of a JSON body; faults say where in it they are."""
+    """Return the value of a JSON body; faults name their place in it."""
     if not data.strip():
         raise Refused([Fault(path or "(body)", "it is empty", "Send a JSON object.")])
     return form.parse(data)
 
 
 def recordings(data: bytes, path: str = "") -> Any:
-    """Return the value of a body that holds recordings, as other tools write them (docs/reference/recording.md).
+    """Return the value of a body with recordings of other tools (docs/reference/recording.md).
 
-    A `document` that is text is the text of a file.
+    A `document` of type text is the text of a file.
     """
     from woodrat.importers import content
     from woodrat.runs import json_values
@@ -175,14 +175,14 @@ def recordings(data: bytes, path: str = "") -> Any:
 
 
 class Lines(dict[str, list[Any]]):
-    """A body of records, a line each, as a body that names them; `numbers` are their lines."""
+    """A body of JSON lines, wrapped as the argument that it fills; `numbers` are the line numbers."""
 
     def __init__(self, records: list[Any], numbers: list[int]) -> None:
         super().__init__(records=records)
         self.numbers = numbers
 
     def refused(self, refusal: Refused) -> Refused:
-        """Return what is wrong with the records by their lines, rather than by which of them they are."""
+        """Return the faults of records by line number instead of index."""
         faults = [fault if (line := self._line(fault)) is None else line for fault in refusal.faults]
         return Refused(faults, str(refusal).rpartition("\n")[2])
 
@@ -195,7 +195,7 @@ class Lines(dict[str, list[Any]]):
 
 
 def lines(data: bytes) -> Lines:
-    """Return the records of a body of JSON lines; faults say on which line they are, those of the records too."""
+    """Return the records of a body of JSON lines; all faults name their line."""
     records: list[Any] = []
     numbers: list[int] = []
     faults: list[Fault] = []

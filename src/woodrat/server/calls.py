@@ -1,7 +1,6 @@
 """Calls: one call of a route, from its key and its arguments to its answer.
 
-Nothing of a request is trusted before its key, its grants and its sizes are known. Reads by a key are noted in the
-audit.
+No part of a request is trusted before its key, its grants and its sizes are checked. Reads by a key go into the audit.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from woodrat.server.streams import LogStreams
 
 LOG: Final = "log_entries"
-"""The operation that answers with the log as a stream where that is asked for."""
+"""The operation that can answer with the log as a stream."""
 
 
 class Calls:
@@ -49,7 +48,7 @@ class Calls:
         self._reads_soon = gateway.reads_soon
 
     async def answer(self, exchange: Exchange, route: Route, name: str, query: bytes) -> None:
-        """Answer a call of a route; `name` is the one in its address."""
+        """Answer a call of a route; `name` is the variable part of its address."""
         caller = self._callers.of(exchange)
         if not caller.holds(route.grant, wide=route.wide):
             self._deny(exchange, caller, route)  # before anything is read of the body
@@ -74,7 +73,7 @@ class Calls:
             raise
 
     def _deny(self, exchange: Exchange, caller: Caller, route: Route) -> None:
-        """Refuse what a key carries no grant for, whatever it is about."""
+        """Refuse a call for which the key has no grant, whatever its target."""
         if caller.key != "" and not route.writes:
             self._audit.note(caller, route.verb, {}, exchange.id, DENIED)
         access.check(caller, route.grant, {})
@@ -83,7 +82,7 @@ class Calls:
     async def _answer(
         self, exchange: Exchange, caller: Caller, route: Route, given: dict[str, Any], sent: Any, noting: _Noting
     ) -> None:
-        """Carry out a call that is allowed, and answer it; `sent` is its body. A read is noted before that is sent."""
+        """Execute an allowed call and answer it; `sent` is its body. A read is audited before its answer is sent."""
         if route.verb == "runs_import":
             given["own"] = not caller.may(access.MANAGE, None)
         if route.verb == "webhooks_add":
@@ -117,7 +116,7 @@ class Calls:
     async def _read(
         self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any]
     ) -> Reply:
-        """Read: at once if that is soon done, else in a thread, or in a process if it is heavy."""
+        """Execute a read: at once if it is short, else in a thread, or in a process if it is heavy."""
         if route.soon is not None and self._reads_soon and "as_of" not in given and "valid_at" not in given:
             found = route.soon(ledger, **given)
             if found is not None:
@@ -132,7 +131,7 @@ class Calls:
     async def _follow(
         self, exchange: Exchange, caller: Caller, route: Route, ledger: Ledger, given: dict[str, Any], noting: _Noting
     ) -> None:
-        """Read something long, and send how far it is meanwhile. Whoever goes away ends it."""
+        """Execute a long read and stream its progress. A client that disconnects cancels it."""
         steps = Steps(heavy_reads.TELLING[route.verb])
         job = _job(route, ledger, given)._replace(tells=True)
 
@@ -152,10 +151,10 @@ class Calls:
 
 
 class _Noting:
-    """Notes one read of a key in the audit, once; of writes and of callers without a key it notes nothing.
+    """Audits one read of a key, once; it ignores writes and callers without a key.
 
-    It is noted when there is an answer, before a byte of that is sent: whoever takes most of it and goes away has
-    looked. What a verb refuses is noted without its arguments, which nobody has checked.
+    The read is recorded before the first byte of the answer is sent: a client that takes most of it and disconnects has
+    read it. A refused read is recorded without its arguments, which are unchecked.
     """
 
     def __init__(self, audit: Audit, caller: Caller, route: Route, given: Mapping[str, Any], request: str) -> None:
@@ -164,11 +163,11 @@ class _Noting:
         self._given = dict(given) if self._open else given
 
     def answered(self) -> None:
-        """Note that there is an answer."""
+        """Record that the read was answered."""
         self._note(SUCCESS, self._given)
 
     def failed(self, error: BaseException) -> None:
-        """Note how a read ended that was not answered; that there is no such thing is an answer."""
+        """Record the outcome of an unanswered read; `NotFound` counts as an answer."""
         if isinstance(error, Refused) or (isinstance(error, Rejected) and error.code == Refused.code):
             self._note(FAILURE, {})
         elif isinstance(error, Forbidden):
@@ -184,5 +183,5 @@ class _Noting:
 
 
 def _job(route: Route, ledger: Ledger, given: Mapping[str, Any]) -> Job:
-    """Return a read of a route as another process is asked for it."""
+    """Return the read of a route as a job for another process."""
     return Job(route.verb, partial(read_by_name, route.verb), ledger.tenant, ledger.agent, dict(given))

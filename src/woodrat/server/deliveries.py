@@ -1,8 +1,8 @@
-"""Deliveries: entries on their way to webhooks, by a few threads that all webhooks share.
+"""Deliveries: sending entries to webhooks, by a few threads that all webhooks share.
 
-A webhook takes a thread only while something is being sent to it: between two tries, and while there is nothing new, it
-waits in a list. One try has a time in which all of it must happen, to the end of the first line of the answer; whoever
-lets that trickle in is cut off. No tenant's webhooks take all threads. Of several servers on one database, one sends.
+A webhook occupies a thread only while a request is in flight; between two tries, and while there are no new entries, it
+waits in a queue. One try has a time limit up to the end of the first line of the answer, so a slow receiver is cut off.
+No tenant's webhooks take all threads. Of several servers on one database, one delivers.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ if TYPE_CHECKING:
     from woodrat.server.webhooks import Hook, Hooks
 
 THREADS: Final = 8
-"""How many deliveries are on their way at once."""
+"""Most deliveries in flight."""
 TENANT_THREADS: Final = 3
-"""How many of them are one tenant's."""
+"""Most deliveries in flight for one tenant."""
 ENTRIES_MAX: Final = 100
 """Most entries of one delivery."""
 BODY_BYTES_MAX: Final = 8 * 1_048_576
-"""About how long a delivery may be: with an entry that makes it longer it ends, and the next begins."""
+"""Approximate size limit of a delivery: the entry that exceeds it is the last."""
 TRY_SECONDS: Final = 10.0
-"""How long one try may take, from the first byte sent to the first line of the answer."""
+"""Time limit of one try, from the first byte sent to the first line of the answer."""
 ANSWER_BYTES_MAX: Final = 65_536
-"""How much of an answer is read: its first line, and what may stand before it."""
+"""Bytes read of an answer: its first line, and any interim answers before it."""
 BACKOFF_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 60.0, 300.0)
-"""How long is waited between tries."""
+"""Delays between tries."""
 POLL_SECONDS: Final = 0.5
-"""How often is looked for new entries."""
+"""Polling interval for new entries."""
 END_SECONDS: Final = 5.0
-"""How long what is on its way may still take when the server ends."""
+"""Grace period for deliveries in flight when the server stops."""
 _STATUS: Final = re.compile(rb"HTTP/1\.[0-9] ([0-9]{3})(?: [^\r\n]*)?\r?\n")
 
 
 class Overlong(OSError):
-    """The answer to a delivery did not come to the end of its first line."""
+    """The answer to a delivery did not reach the end of its first line."""
 
 
 class _ConnectWith:
-    """Lets a connection of the standard library be made by a function; `http.client` keeps its own in this name."""
+    """Lets a function make the connection of `http.client`, under the name that `http.client` uses for its own."""
 
     _create_connection: Any
 
     def connect_with(self, connect: Callable[..., socket.socket]) -> None:
-        """Have `connect` called with the address, rather than `socket.create_connection`."""
+        """Call `connect` with the address instead of `socket.create_connection`."""
         self._create_connection = connect
 
 
@@ -79,22 +79,22 @@ class _SecureConnection(_ConnectWith, http.client.HTTPSConnection):
 
 @dataclass(slots=True)
 class _Delivery:
-    """Entries on their way."""
+    """Entries in flight."""
 
     body: bytes
-    """What is sent; empty where no entry is of a kind that is wanted."""
+    """The body; empty if no entry is of a wanted kind."""
     first: int
     """Its first position."""
     last: int
-    """The last position the webhook is done with afterwards."""
+    """The last position that it covers."""
     letter: Mapping[str, Any] | None
-    """The dead letter that is delivered again, if it is one."""
+    """The dead letter that is delivered again, if any."""
     tries: int = 0
-    """How often it was tried."""
+    """Number of tries."""
 
 
 class Deliverer:
-    """What one webhook is sent, step by step. One thread at a time uses it."""
+    """The deliveries of one webhook, step by step. One thread at a time uses it."""
 
     def __init__(
         self,
@@ -105,34 +105,35 @@ class Deliverer:
         *,
         heard: Callable[[str, Mapping[str, Any]], None] = lambda event, told: None,
     ) -> None:
-        """`heard` is told what happened, by ids."""
+        """`heard` is called with the ids of each event."""
         self.hook, self._hooks, self._log, self._clock, self._heard = hook, hooks, log, clock, heard
         self.position = hook.position
-        """The last position it is done with."""
+        """The last delivered position."""
         self._again: deque[Mapping[str, Any]] = deque()
         self.delivery: _Delivery | None = None
         self._socket: socket.socket | None = None
         self.stopped = False
-        """Whether nothing more is to be sent."""
+        """True once the webhook is removed."""
         self.deadline: float | None = None
-        """When the try that is under way is cut off."""
+        """Deadline of the current try."""
 
     def retry(self, letter: Mapping[str, Any]) -> None:
-        """Deliver a dead letter again, before what comes next."""
+        """Deliver a dead letter again, before new entries."""
         self._again.append(letter)
 
     @property
     def has_letters(self) -> bool:
-        """Whether there are dead letters to be delivered again."""
+        """True if dead letters wait for another delivery."""
         return bool(self._again)
 
     @property
     def log_position(self) -> int:
-        """Where the log stands that it is sent."""
+        """The position of the log's end."""
         return self._log.position
 
     def step(self) -> float | None:
-        """Do the next thing: one try of one delivery; return in how many seconds to go on, `None` without news."""
+        """Take the next step: one try of one delivery. Return the seconds until the next one, or None if there are no
+        new entries."""
         delivery = self.delivery = self.delivery or self._next()
         if delivery is None:
             return None
@@ -172,7 +173,7 @@ class Deliverer:
         return _Delivery(body, told[0]["position"] if told else last, last, letter)
 
     def _settle(self, delivery: _Delivery, problem: str | None) -> None:
-        """Note what became of a delivery."""
+        """Record the outcome of a delivery."""
         if delivery.letter is not None:
             self._hooks.retried(delivery.letter, problem)
             return
@@ -184,7 +185,7 @@ class Deliverer:
         self.position = delivery.last
 
     def _try(self, body: bytes, name: str) -> str | None:
-        """Send one delivery once; return what went wrong, if anything did."""
+        """Send one delivery once; return the error, if any."""
         address = urlsplit(self.hook.url)
         self.deadline = monotonic() + TRY_SECONDS
         try:
@@ -217,7 +218,7 @@ class Deliverer:
         return None if 200 <= status < 300 else f"status {status}"
 
     def _connect(self, address: tuple[str, int], *_: object) -> socket.socket:
-        """Connect, and keep another handle of the connection: TLS takes the first for itself from its start on."""
+        """Connect, and keep a second handle of the connection, because TLS takes over the first."""
         assert self.deadline is not None, "a try has a deadline"
         left = max(0.1, self.deadline - monotonic())
         found = connect(*address, left, outside=not self.hook.inside)
@@ -225,7 +226,7 @@ class Deliverer:
         return found
 
     def cut_off(self) -> None:
-        """End the try that is under way, from another thread."""
+        """Abort the current try, from another thread."""
         sending = self._socket
         if sending is not None:
             with suppress(OSError):
@@ -233,7 +234,7 @@ class Deliverer:
 
 
 def status_of(sock: socket.socket) -> int:
-    """Return the status that an answer begins with; what comes before it, of interim answers, is passed over."""
+    """Return the status of an answer; interim answers before it are skipped."""
     data, taken = b"", 0
     while True:
         piece = sock.recv(4_096)
@@ -256,7 +257,7 @@ def status_of(sock: socket.socket) -> int:
 
 
 class Deliveries:
-    """All webhooks of a server: taken up as they are added, and let go as they are removed."""
+    """All webhooks of a server, started when they are added and stopped when they are removed."""
 
     def __init__(
         self,
@@ -266,7 +267,7 @@ class Deliveries:
         heard: Callable[[str, Mapping[str, Any]], None],
         on_duty: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`on_duty` says whether it is this server that sends."""
+        """`on_duty` returns True if this server delivers."""
         self._on_duty = on_duty
         self._hooks, self._log_of, self._clock, self._heard = hooks, log_of, clock, heard
         self._known: dict[str, Deliverer] = {}
@@ -275,23 +276,23 @@ class Deliveries:
         self._news = threading.Condition()
         self._order = count()
         self._due: list[tuple[float, int, Deliverer]] = []
-        """What is to be done next, by when, and in the order it was put there."""
+        """The queue: deadlines in order of time."""
         self._quiet: set[Deliverer] = set()
-        """Those for which there is nothing new."""
+        """Webhooks without new entries."""
         self.busy: dict[Deliverer, None] = {}
-        """Those that a thread is at."""
+        """Webhooks that a thread works on."""
         self._threads: list[threading.Thread] = []
         self._closed = False
 
     @property
     def threads(self) -> int:
-        """How many threads there are."""
+        """Number of threads."""
         return len(self._threads)
 
     def refresh(self) -> None:
-        """Take up and let go of what changed, and hand over dead letters that are to be delivered again.
+        """Start new webhooks, stop removed ones, and pass on dead letters that are to be delivered again.
 
-        What another server sends is let go of; taken up again, it goes on where the log says that it stands.
+        Webhooks that another server delivers are stopped; once started again, they continue at the position in the log.
         """
         if not self._on_duty():
             with self._news:
@@ -339,7 +340,7 @@ class Deliveries:
         heapq.heappush(self._due, (monotonic() + seconds, next(self._order), deliverer))
 
     def _take(self) -> Deliverer | float:
-        """Return whom to go on with; where that is nobody now, how long to wait."""
+        """Return the next webhook to work on; if there is none, the time to wait."""
         now = monotonic()
         passed: list[tuple[float, int, Deliverer]] = []
         busy: dict[str, int] = {}
@@ -385,7 +386,7 @@ class Deliveries:
                 self._news.notify()
 
     def _look(self) -> None:
-        """Look for new entries of those that wait for some, and cut off whatever takes too long."""
+        """Look for new entries for idle webhooks, and abort tries beyond their deadline."""
         while True:
             with self._news:
                 if self._closed:
@@ -407,7 +408,7 @@ class Deliveries:
                     self._news.wait(POLL_SECONDS)
 
     def _woken(self, quiet: list[Deliverer]) -> list[Deliverer]:
-        """Return those for which there is something new; the end of each log is looked up once."""
+        """Return the webhooks with new entries; the end of each log is looked up once."""
         heads: dict[str, int] = {}
         found = []
         for deliverer in quiet:
@@ -423,7 +424,7 @@ class Deliveries:
         return found
 
     def close(self) -> None:
-        """Send nothing more; what is on its way is waited for, a little."""
+        """Stop; deliveries in flight get a grace period."""
         with self._news:
             self._closed = True
             for deliverer in self._known.values():

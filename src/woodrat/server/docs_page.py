@@ -1,4 +1,4 @@
-"""The reference of the server: for people as one page that loads nothing from anywhere, for programs as OpenAPI."""
+"""The reference of the server: for people, a page that loads nothing from elsewhere; for programs, OpenAPI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
 )
-"""What keeps a page from doing anything but showing."""
+"""Headers that keep a page from running anything."""
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
@@ -35,7 +35,7 @@ th { font-weight: 600; } td:first-child { white-space: nowrap; }
 
 
 class Document(NamedTuple):
-    """An answer that is always the same, as it is sent."""
+    """A constant answer, as it is sent."""
 
     body: bytes
     media: bytes

@@ -1,7 +1,7 @@
-"""Pending erasures: a server finishes what readers were in the way of, and compacts its file in a window if one is set.
+"""Pending erasures: a server completes erasures that readers delayed, and compacts its file in a configured window.
 
-Whatever was erased is gone from every answer already. What is left is to truncate the write-ahead log and to search the
-files; if the search finds something, the file is compacted, for which writers wait.
+Erased data is gone from every answer already. What remains is to truncate the write-ahead log and to search the files;
+if the search finds something, the file is compacted while writers wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from woodrat.engines.engine import Engine
 
 PAUSE_SECONDS: Final = 60.0
-"""How often it is looked for what is pending."""
+"""Interval between two looks for pending erasures."""
 _WINDOW: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
@@ -69,14 +69,14 @@ class PendingErasures:
         """Tenants whose search found something: only a compaction helps."""
 
     async def tend(self) -> None:
-        """Look for what is pending, time and again, until the server ends."""
+        """Look for pending erasures at a fixed interval until the server stops."""
         while self._engine.compacts and not self._closing.is_set():
             await asyncio.to_thread(self.finish)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), PAUSE_SECONDS)
 
     def finish(self) -> None:
-        """Finish what can be finished now."""
+        """Complete the erasures that can be completed now."""
         compacts = self._window is not None and self._window.holds(self._clock.now())
         try:
             for tenant in self._engine.tenants():

@@ -1,7 +1,7 @@
-"""Gateway: how MCP, Neotoma and OTLP reach a ledger; keys, limits, audit and commits stay with whoever serves it.
+"""Gateway: how MCP, Neotoma and OTLP reach a ledger; keys, limits, audit and commits stay with the server.
 
-A room that answers at an address of the server offers an `Endpoint`. Whoever starts a server hands them in: the server
-imports none of these rooms.
+A room that answers at an address of the server offers an `Endpoint`, which the program that starts a server passes in:
+the server imports none of these rooms.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 
 
 class Gateway(Protocol):
-    """How calls of a known caller reach the ledger."""
+    """Access of a known caller to the ledger."""
 
     @property
     def relay(self) -> Relay:
-        """Runs that are recorded step by step."""
+        """Runs recorded step by step."""
 
     def ledger(self, caller: Caller) -> Ledger:
         """Return the ledger of a caller."""
 
     def allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
-        """Raise `Forbidden` unless a caller may do this: the verb's name, the grant it needs, its arguments."""
+        """Raise `Forbidden` unless the caller may make a call: the verb's name, the grant it needs, its arguments."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-        """Do something that only reads, in turn and in a thread; in another process if the job is heavy.
+        """Execute a read, in turn and in a thread; in another process if the job is heavy.
 
-        A `job` is needed for what is read apart from the rest (`heavy_reads.is_apart`).
+        A read that `heavy_reads.is_apart` names needs a `job`.
         """
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
-        """Do something that writes; it is durable before this returns."""
+        """Execute a write; it is durable before this returns."""
 
 
 class HttpGateway(Gateway):
-    """How requests reach the ledgers of an application."""
+    """Access of requests to the ledgers of an application."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class HttpGateway(Gateway):
         self._relay, self.callers, self.tenants, self.intake = relay, callers, tenants, intake
         self.reads, self.writes, self.audit = reads, writes, audit
         self.reads_soon = reads_soon
-        """Whether one look at an entity waits for nobody, so that it may be taken on the loop."""
+        """True if a read of one entity never waits, so that it may run on the event loop."""
 
     @property
     def relay(self) -> Relay:
@@ -79,7 +79,7 @@ class HttpGateway(Gateway):
         return self.tenants.ledger(caller)
 
     def allow(self, caller: Caller, verb: str, grant: str, given: Mapping[str, Any]) -> None:
-        """Refuse what a key does not carry; note who looked at what, as of any read."""
+        """Refuse a call without its grant; audit it as any read."""
         reads = caller.key != "" and grant == access.READ
         try:
             access.check(caller, grant, given)
@@ -98,25 +98,25 @@ class HttpGateway(Gateway):
 
 
 class Site(Protocol):
-    """What answers at every address that is no other's: the pages of the inspector."""
+    """The endpoint for all other addresses: the pages of the inspector."""
 
     async def answer(self, exchange: Exchange) -> None:
-        """Answer one request, which reads; what there is nothing for is `NotFound`."""
+        """Answer one request, which only reads; an unknown page is `NotFound`."""
 
 
 class Endpoint(Protocol):
-    """What answers at an address of the server beside the routes."""
+    """An endpoint at an address of the server, beside the routes."""
 
     @property
     def name(self) -> str:
-        """What logs and counts call it."""
+        """Its name in logs and metrics."""
 
     @property
     def path(self) -> bytes:
         """The address; one that ends with a slash stands for all addresses below it."""
 
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
-        """Answer one request. Who sends it is not known yet."""
+        """Answer one request, whose sender is not authenticated yet."""
 
     async def close(self) -> None:
-        """End what is being answered: the server stops."""
+        """End all answers in progress: the server stops."""

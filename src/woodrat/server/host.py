@@ -1,7 +1,7 @@
-"""Host: under which name a server was called, from which page, and whether somebody in between passed the call on.
+"""Host: the name that a request called, the page it came from, and whether a proxy forwarded it.
 
-A name counts only if the header is nothing but a name or an address and perhaps a port: what is left over, as in
-`127.0.0.1:8000@evil`, would be read otherwise by somebody else.
+A Host header counts only if it is exactly a name or an address and perhaps a port: another parser would read
+`127.0.0.1:8000@evil` as a different host.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ FORWARDING: Final = frozenset(
         b"x-rewrite-url",
     }
 )
-"""Headers that proxies add to what they pass on; so do those that begin as follows."""
+"""Headers that proxies add, and the prefixes of such headers."""
 _PREFIXES: Final = (b"\nx-forwarded-", b"\ncf-access-", b"\nx-envoy-")
 
 
 @lru_cache(maxsize=256)
 def name_of(host: str) -> str | None:
-    """Return the name in a host header, without its port and in lower case; `None` for what is no host header."""
+    """Return the name in a Host header, without port and in lower case; None if the header is invalid."""
     found = _HOST.fullmatch(host)
     if found is None or (found[2] is not None and not 0 < int(found[2]) <= PORT_MAX):
         return None
@@ -73,13 +73,13 @@ def name_of(host: str) -> str | None:
 
 
 def is_forwarded(headers: Collection[bytes]) -> bool:
-    """Return whether a request says that somebody passed it on."""
+    """Return True if a proxy forwarded the request."""
     named = b"\n" + b"\n".join(headers)  # searched once for each beginning, as every request is asked this
     return not FORWARDING.isdisjoint(headers) or any(prefix in named for prefix in _PREFIXES)
 
 
 def check(exchange: Exchange, limits: Limits) -> None:
-    """Refuse a page of a foreign site: its browser sends our address with another host or origin."""
+    """Refuse a page of a foreign site: its browser sends another host or origin."""
     if exchange.hosts > 1:
         raise Rejected(400, f"host: there are {exchange.hosts} of it. {NOTHING_DONE} Send one.")
     stated = (exchange.header(b"x-forwarded-host") if limits.proxied else None) or exchange.header(b"host") or ""
@@ -104,14 +104,15 @@ def check(exchange: Exchange, limits: Limits) -> None:
 
 
 def _own_origins(exchange: Exchange, host: str) -> tuple[str, ...]:
-    """Return the origins of the server's own pages; in front of plain HTTP there may be a proxy that speaks TLS."""
+    """Return the origins of the server's own pages; a proxy in front of plain HTTP may speak TLS."""
     return (f"https://{host}",) if exchange.is_secure else (f"https://{host}", f"http://{host}")
 
 
 def _is_embedded(exchange: Exchange) -> bool:
-    """Return whether a page of another site has its browser fetch this, by other means than a link that is followed.
+    """Return True if a page of another site makes its browser fetch this address without a link being followed.
 
-    Browsers say so of every request. Another port of the same host is another site here, as it may be anybody's.
+    Browsers state this in every request. Another port of the same host is another site, because it may belong to
+    anybody.
     """
     if exchange.headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
         return False

@@ -1,7 +1,7 @@
-"""Indexing: what trails the logs of a server, brought up to date while nobody writes, and how far it is.
+"""Indexing: the thread that brings indexes up to date while nobody writes, and their lag.
 
-A log that was just written to is left alone for a moment, unless its indexes lack very much: a search brings its own
-index on, and what it would otherwise find undone is done by then. Of several servers on one database, one does it.
+A log with recent writes is left alone for a moment, unless its indexes lag far behind: a search brings its own index up
+to date, and should find little left to do. Of several servers on one database, one does this.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from woodrat.engines.engine import Engine
 
 QUIET_SECONDS: Final = 0.5
-"""How often it is looked whether anything was written; a log is quiet that was not written to in between."""
+"""Polling interval for writes; a log without a write in between is idle."""
 LACKING_MAX: Final = 20_000
-"""What lacks more entries goes on even though somebody writes."""
+"""Lag beyond which indexing goes on although somebody writes."""
 STEP_PAUSE_SECONDS: Final = 0.01
-"""How long others have between two steps."""
+"""Pause between two steps, for other work."""
 DUTY: Final = "indexing"
-"""What one of several servers does."""
+"""Name of the duty that one of several servers has."""
 
 
 class Indexing:
@@ -44,13 +44,13 @@ class Indexing:
         self.recalled: set[str] = set()
         """Tenants in which somebody recalled: that index is held in memory, so that every server brings its own on."""
         self._is_due = False
-        """Whether a step was taken after which more is to be done."""
+        """True if a step was taken and more work is left."""
         self._waits = False
-        """Whether a log was left alone because somebody writes to it."""
+        """True if a log was skipped because somebody writes to it."""
 
     @property
     def lacking(self) -> Mapping[str, int]:
-        """How many entries each index lacks, over all tenants, as of the last look."""
+        """Lag of each index in entries, over all tenants, at the last look."""
         lacking: dict[str, int] = {}
         for found in list(self._found.values()):
             for one in found:
@@ -58,7 +58,7 @@ class Indexing:
         return lacking
 
     async def tend(self) -> None:
-        """Look for what is to be done, time and again, until the server ends."""
+        """Look for index work at a fixed interval until the server stops."""
         loop = asyncio.get_running_loop()
         seen: object = self  # nothing was looked at yet
         while not self._closing.is_set():
@@ -73,7 +73,7 @@ class Indexing:
                 await asyncio.wait_for(self._closing.wait(), STEP_PAUSE_SECONDS if self._is_due else QUIET_SECONDS)
 
     def _go_on(self, on_duty: bool = True) -> None:
-        """Take a step in the index of each recall, and on duty in every log that is quiet, or far behind."""
+        """Take a step in the index of each recall, and, if on duty, in every log that is idle or far behind."""
         from woodrat.recall import index as recall_index
 
         self._is_due = self._waits = False
@@ -90,7 +90,7 @@ class Indexing:
             logs.failed(error)
 
     def _tenant(self, tenant: str) -> None:
-        """Take a step in one log, if it is quiet or far behind."""
+        """Take a step in one log, if it is idle or far behind."""
         from woodrat.api.trailing_indexes import TRAILING
 
         context = self._ledger_of(tenant).context

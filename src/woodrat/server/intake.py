@@ -1,7 +1,6 @@
-"""Intake: the bodies of requests, taken within limits and read; long ones in turn, and in a thread.
+"""Intake: reading request bodies within limits; long ones in turn, and in a thread.
 
-To unpack, count and read a long body keeps everybody from the interpreter, so a key that sends one after the other
-waits between them.
+Unpacking, counting and parsing a long body holds the interpreter, so a key that sends many of them waits between them.
 """
 
 from __future__ import annotations
@@ -28,33 +27,33 @@ if TYPE_CHECKING:
     from woodrat.server.route import Route
 
 LONG_BYTES: Final = 65_536
-"""From how many bytes on a body is read in a thread."""
+"""Number of bytes from which a body is read in a thread."""
 BYTE_SECONDS: Final = 1e-8
-"""About how long it takes to unpack a byte of a body and to count what is in it."""
+"""Estimated time to unpack and count one byte of a body."""
 SHARE: Final = 0.2
-"""How much of the time one key may have the server read long bodies."""
+"""Share of the time that one key may use for long bodies."""
 BURST_SECONDS: Final = 0.5
-"""How long it may do so before that share counts."""
+"""Burst before that share applies."""
 SWITCH_SECONDS: Final = 0.0001
-"""How long a thread keeps the interpreter from another while a long body is read."""
+"""Thread switch interval while a long body is read."""
 
 
 RECORDINGS: Final = frozenset({"runs_import", "runs_diff", "runs_group"})
-"""Verbs whose bodies may hold what other tools recorded."""
+"""Verbs whose bodies may hold recordings of other tools."""
 
 
 class Intake:
-    """Takes bodies; from one event loop."""
+    """Reads bodies; from one event loop."""
 
     def __init__(self, limits: Limits, threads: Mapping[str, Readers], turns: Mapping[str, Turns]) -> None:
         self._limits, self._threads, self._turns = limits, threads, turns
         self._pace = Pace(SHARE, BURST_SECONDS)
         self._switching = Switching(SWITCH_SECONDS)
         self.held = HeldBytes(limits.bodies_bytes_max)
-        """What the long bodies being read hold together."""
+        """Memory reserved for the long bodies in progress."""
 
     def limits_of(self, writes: bool) -> BodyLimits:
-        """Return how much of a body is taken, of a call that writes or one that only reads."""
+        """Return the limits of a body, for a call that writes or one that only reads."""
         limits = self._limits
         if writes:
             return BodyLimits(limits.body_bytes_max, limits.values_max)
@@ -63,7 +62,7 @@ class Intake:
         )
 
     async def body_of(self, exchange: Exchange, route: Route, caller: Caller) -> Any:
-        """Return the body of a call; records may come a line each, and what is said about them in the address."""
+        """Return the body of a call; JSON lines get their other arguments from the query string."""
         if route.method != "POST":
             return ABSENT
         kind, limits = exchange.content_type(), self.limits_of(route.writes)
@@ -87,7 +86,7 @@ class Intake:
         *,
         lines: bool = False,
     ) -> Any:
-        """Return what a body says; a long one is taken in turn, in a thread, and uses a share of the time at most."""
+        """Return the value of a body; a long one is read in turn, in a thread, within the key's share of time."""
         if not exchange.may_be_long:
             return parse(await exchange.body(limits, lines=lines))
         loop, key = asyncio.get_running_loop(), caller.key

@@ -1,7 +1,7 @@
-"""Keys: who calls, for which tenant and as which agent.
+"""Keys: the caller of a request, with tenant and agent.
 
-Keys are entities of a tenant of their own, so who made one and who revoked it is on record. What is kept of a secret is
-its SHA-256: it has 160 random bits, which no list of passwords holds.
+Keys are entities of a tenant of their own, so their creation and revocation are on record. Only the SHA-256 of a secret
+is stored: it has 160 random bits, so no dictionary contains it.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ if TYPE_CHECKING:
     from woodrat.server.sessions import Session, Sessions
 
 KEYS_TENANT: Final = "woodrat.keys"
-"""The tenant that keys are kept in; no key is for it."""
+"""The tenant that holds the keys; no key opens it."""
 KEY_TYPE: Final = "api_key"
 PREFIX: Final = "wrat_"
-"""What a key begins with, so that a leaked one is recognised."""
+"""Prefix of a key, so that a leaked one is recognised."""
 SECRET_BYTES: Final = 20
 CSRF_HEADER: Final = b"x-csrf-token"
 """The header that carries the CSRF token of a session."""
 SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
-"""Methods by which nothing is changed."""
+"""Methods that change nothing."""
 
 
 class Access(Protocol):
-    """Tells callers apart."""
+    """Authenticates callers."""
 
     @property
     def are_required(self) -> bool:
-        """Whether nobody may call without a key."""
+        """True if every call needs a key."""
 
     def caller(self, token: str | None) -> Caller | None:
-        """Return who calls by the token they sent, or `None` for nobody we know."""
+        """Return the caller behind a token, or None if it is unknown."""
 
     def holder(self, id: str) -> Caller | None:
-        """Return who holds the key with this id, or `None` where it is not good any more."""
+        """Return the holder of the key with this id, or None if it is no longer valid."""
 
     def refresh(self) -> None:
-        """Take in what changed elsewhere."""
+        """Load changes made elsewhere."""
 
 
 class Open:
@@ -81,9 +81,9 @@ class Open:
 
 
 class OpenAtFirst:
-    """One tenant and everything allowed while there is no key; from the first key on, keys alone count.
+    """One tenant with every grant while there is no key; from the first key on, only keys count.
 
-    A key that was revoked is one: a server whose last key is gone stays shut.
+    A revoked key counts as one: a server whose last key is revoked stays closed.
     """
 
     def __init__(self, keys: Keyring, tenant: str, agent: str) -> None:
@@ -110,25 +110,25 @@ class Key(Record):
     id: str
     """Its id, which is no secret."""
     tenant: str
-    """Whose ledger it opens."""
+    """The tenant that it opens."""
     agent: str
-    """As whom its holder writes."""
+    """The agent that its holder writes as."""
     grants: tuple[str, ...]
-    """What its holder may do, sorted."""
+    """The grants of its holder, sorted."""
     name: str | None
-    """What it is for."""
+    """Its purpose."""
     priority_max: int | None
     """The highest priority its holder may state."""
     expires_at: str | None
-    """When it ends by itself."""
+    """When it expires."""
     created_at: str
     """When it was made."""
     revoked: bool
-    """Whether it was revoked."""
+    """True if it was revoked."""
 
 
 class Keyring:
-    """The keys of a server. What is revoked elsewhere counts as soon as `refresh` is called."""
+    """The keys of a server. A revocation elsewhere takes effect with the next `refresh`."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         assert ledger.tenant == KEYS_TENANT, "keys are kept in a tenant of their own"
@@ -146,7 +146,7 @@ class Keyring:
         priority_max: int | None = None,
         expires_at: str | None = None,
     ) -> tuple[Key, str]:
-        """Make a key; return it with its secret, which is shown this once."""
+        """Make a key; return it with its secret, which is shown only now."""
         chosen = tuple(sorted(set(grants)))
         faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent") + grant_faults(chosen)
         if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
@@ -178,13 +178,13 @@ class Keyring:
         return self._known[id][1], secret
 
     def all(self) -> tuple[Key, ...]:
-        """Return all keys, revoked ones too, by id; those made later come later."""
+        """Return all keys, revoked ones too, by id, which is the order of creation."""
         self.refresh()
         return tuple(key for _, key, _ in sorted(self._known.values(), key=lambda item: item[1].id))
 
     @property
     def any(self) -> bool:
-        """Whether there are keys, as of the last `refresh`; revoked ones count."""
+        """True if there are keys, as of the last `refresh`; revoked ones count."""
         return bool(self._known)
 
     def revoke(self, id: str, reason: str | None = None) -> Key:
@@ -198,7 +198,7 @@ class Keyring:
         return self._known[id][1]
 
     def refresh(self) -> None:
-        """Take in what was made or revoked since."""
+        """Load keys that were made or revoked since."""
         position = self._ledger.position
         if position == self._position:
             return
@@ -228,7 +228,7 @@ class Keyring:
         return True
 
     def caller(self, token: str | None) -> Caller | None:
-        """Return who holds a key; the work is the same whether the key is unknown, revoked or wrong."""
+        """Return the holder of a key; the work is the same for an unknown, a revoked and a wrong key."""
         text = token or ""
         found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         id = id_of(text)
@@ -237,14 +237,14 @@ class Keyring:
         return caller if hmac.compare_digest(found, digest) else None
 
     def holder(self, id: str) -> Caller | None:
-        """Return who holds the key with this id, unless it was revoked or has expired."""
+        """Return the holder of the key with this id, unless it is revoked or expired."""
         _, key, caller = self._known.get(id) or _NOBODY
         over = key.revoked or (key.expires_at is not None and self._clock.now() >= key.expires_at)
         return None if over else caller
 
 
 def id_of(token: str) -> str:
-    """Return the id of the key that a token is, or claims to be."""
+    """Return the id that a token contains or claims."""
     return "key_" + token.removeprefix(PREFIX).partition("_")[0]
 
 
@@ -256,22 +256,21 @@ _NOBODY: Final = (
 
 
 class Callers:
-    """Who sends requests: by their keys, and no more often than a key may call."""
+    """Authenticates requests by key, and limits the rate of each key."""
 
     def __init__(self, keys: Access, rates: Rates, sessions: Sessions) -> None:
         self.keys, self._rates, self._sessions = keys, rates, sessions
 
     def of(self, exchange: Exchange) -> Caller:
-        """Return who sends a request, and count it as a call of theirs."""
+        """Return the caller of a request, and count the call."""
         caller = self.identify(exchange)
         self._rates.take(caller.key, asyncio.get_running_loop().time())
         return caller
 
     def identify(self, exchange: Exchange) -> Caller:
-        """Return who sends a request; a key that is missing, unknown, revoked or over is told apart by nobody.
+        """Return the caller of a request; the error does not tell missing, unknown, revoked and expired keys apart.
 
-        A request without a key may show the session of one; then it carries the session's CSRF token as well, unless it
-        only reads.
+        A request without a key may show a session; unless it only reads, it must carry the session's CSRF token too.
         """
         caller = self._caller(exchange)
         if caller is not None and caller.key == "" and is_forwarded(exchange.headers):
@@ -293,14 +292,14 @@ class Callers:
         return caller
 
     def is_known(self, exchange: Exchange) -> bool:
-        """Return whether the key of a request, or its session, is still good; asked while a stream is read."""
+        """Return True if the key or session of a request is still valid; streams ask this while they run."""
         if exchange.session is not None:
             session = exchange.session.session
             return self._sessions.is_on(session) and self.keys.holder(session.key) is not None
         return self.keys.caller(token_of(exchange)) is not None
 
     def _caller(self, exchange: Exchange) -> Caller | None:
-        """Return who sends a request, by their key or by their session; None for nobody we know."""
+        """Return the caller of a request, by key or by session; None if unknown."""
         token = token_of(exchange)
         if token is not None or exchange.cookie is None or not self.keys.are_required:
             return self.keys.caller(token)
@@ -318,7 +317,7 @@ class Callers:
 
 
 def check_csrf(exchange: Exchange, session: Session) -> None:
-    """Refuse a call that shows the cookie of a session and not its token: another page may have had it sent."""
+    """Refuse a request with a session cookie and without its CSRF token: a foreign page may have sent it."""
     if not hmac.compare_digest(exchange.headers.get(CSRF_HEADER, b""), session.csrf_token.encode()):
         name = CSRF_HEADER.decode()
         raise Forbidden(
@@ -328,6 +327,6 @@ def check_csrf(exchange: Exchange, session: Session) -> None:
 
 
 def token_of(exchange: Exchange) -> str | None:
-    """Return the key that a request was sent with, if it was."""
+    """Return the key of a request, if it has one."""
     scheme, _, token = (exchange.header(b"authorization") or "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None

@@ -1,4 +1,4 @@
-"""Listening: where a server is to listen and what it shows for itself, looked at before it starts."""
+"""Listening: the address of a server and its certificate, checked before it starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_STARTED = "Nothing was started."
 
 @contextmanager
 def reserved(address: str, port: int) -> Iterator[None]:
-    """Keep a port for the workers of this server, whether one of them listens on it at the moment or not."""
+    """Reserve a port for the workers of this server, even while none of them listens on it."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as keeper:
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -28,10 +28,10 @@ def reserved(address: str, port: int) -> Iterator[None]:
 
 
 def place(host: str, port: int) -> tuple[str, int]:
-    """Return the address of this machine that a name means, and a port that nobody listens on; 0 asks for any.
+    """Return the address of this machine behind a name, and a free port; 0 asks for any.
 
-    The server lets several processes listen on one port, and then each gets some of the calls. So that nobody shares it
-    unknowingly with another ledger, a port that is taken is `Unavailable`.
+    Several processes may listen on one port, and then each gets some of the calls. So that nobody shares a port with
+    another ledger by accident, a used port is `Unavailable`.
     """
     address = address_of(host)
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
@@ -49,7 +49,7 @@ def place(host: str, port: int) -> tuple[str, int]:
 
 
 def address_of(host: str) -> str:
-    """Return the address that a host means; nobody is asked where it is one already."""
+    """Return the address of a host; an address is returned without a look-up."""
     bare = host.strip("[]")
     try:
         return str(ipaddress.ip_address(bare))
@@ -65,12 +65,12 @@ def address_of(host: str) -> str:
 
 
 def spelled(host: str, port: int) -> str:
-    """Return an address as it stands in a URL."""
+    """Return an address as it is written in a URL."""
     return f"[{host}]:{port}" if ":" in host.strip("[]") and not host.startswith("[") else f"{host}:{port}"
 
 
 def certificate_faults(cert: Path, key: Path) -> list[Fault]:
-    """Return what is wrong with a certificate and its key."""
+    """Return the faults of a certificate and its key."""
     import ssl
 
     faults = []

@@ -1,4 +1,4 @@
-"""Log routes: entries of the log, its position, and how two logs meet."""
+"""Log routes: entries of the log, its position, and the comparison of two logs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 PAGE_ENTRIES_MAX: Final = 1_000
 """Most entries of one page of the log."""
 LEAVES_MAX: Final = 64
-"""Most leaves that are asked for at once."""
+"""Most leaf hashes in one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyOwner(Record):
-    """For which tenant a key opens the ledger, and as whom."""
+    """The tenant that a key opens, and its agent."""
 
     tenant: str
     """The tenant."""
@@ -38,7 +38,7 @@ class KeyOwner(Record):
 
 @dataclass(frozen=True, slots=True)
 class LogPosition(Record):
-    """Where the log ends at a moment."""
+    """The end of the log at a moment."""
 
     position: int
     """Position of its last entry; −1 before the first."""
@@ -46,36 +46,36 @@ class LogPosition(Record):
 
 @dataclass(frozen=True, slots=True)
 class TakenLog(Record):
-    """How far another log was taken in."""
+    """How far another log was imported."""
 
     position: int
-    """The last position of it."""
+    """Its last imported position."""
     leaf: str
     """The leaf hash there, in hex."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLeaves(Record):
-    """Where the log ends at a moment, and leaf hashes of it."""
+    """The end of the log at a moment, and leaf hashes of it."""
 
     format: int
     """The format of its entries."""
     log: str | None
-    """Its name; none while it is empty."""
+    """Its name; None while it is empty."""
     position: int
     """Position of its last entry; −1 before the first."""
     root: str
     """Root of its tree, in hex."""
     leaves: tuple[str | None, ...]
-    """The leaf hash at each position asked for, in hex; none where there is no such entry."""
+    """The leaf hash at each requested position, in hex; None if there is no such entry."""
     taken: TakenLog | None
-    """How far the other log was taken in; none where nothing was."""
+    """How far the other log was imported; None if it was not."""
 
 
 class LoggedEntry:
-    """An entry of the log; one whose body was erased says where the log tells of it.
+    """An entry of the log; an erased one names the entry of its erasure.
 
-    Every other entry is as it is exported, so that it can be sent to another log.
+    Every other entry has its export form, so that it can be sent to another log.
     """
 
     def __init__(self, entry: Entry, erased_at: int | None = None) -> None:
@@ -101,12 +101,12 @@ class LoggedEntry:
 
 
 def caller(ledger: Ledger) -> KeyOwner:
-    """Return who calls, and for which tenant."""
+    """Return the tenant and the agent of the caller."""
     return KeyOwner(ledger.tenant, ledger.agent)
 
 
 def position(past: Past) -> LogPosition:
-    """Return where the log ends at a moment."""
+    """Return the end of the log at a moment."""
     return LogPosition(past.position)
 
 
@@ -117,7 +117,7 @@ def entries(past: Past, *, after: int = -1, limit: int = 100) -> tuple[LoggedEnt
 
 
 def check_page(after: object, limit: object) -> None:
-    """Refuse what names no part of a log; `limit` may be left out."""
+    """Refuse an invalid range of the log; `limit` is optional."""
     faults = []
     if type(after) is not int or after < -1:
         faults.append(Fault("after", f"got {shown(after)}", "Send a position, 0 or more."))
@@ -128,12 +128,12 @@ def check_page(after: object, limit: object) -> None:
 
 
 def logged(past: Past, entry: Entry) -> LoggedEntry:
-    """Return an entry with the position at which the log says that its body was erased."""
+    """Return an entry with the position of its erasure."""
     return LoggedEntry(entry, None if entry.body is not None else past.erased_at(entry.position))
 
 
 def leaves(past: Past, *, position: list[str] | None = None, log: str | None = None) -> LogLeaves:
-    """Return where the log ends at a moment, and leaf hashes of it."""
+    """Return the end of the log at a moment, and leaf hashes of it."""
     from woodrat.exchange.relay import peers
 
     wanted = position or []
@@ -154,7 +154,7 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
 
 
 def import_entries(ledger: Ledger, entries: Any, **about: Any) -> Imported:
-    """Take in a part of another log."""
+    """Import a part of another log."""
     from woodrat.exchange.relay.receiver import receive
 
     try:
@@ -165,7 +165,7 @@ def import_entries(ledger: Ledger, entries: Any, **about: Any) -> Imported:
 
 
 def admit(ledger: Ledger, bodies: Any) -> Report:
-    """Take in observations and schemas of another log."""
+    """Import observations and schemas of another log."""
     from woodrat.canon import form
 
     faults = [] if isinstance(bodies, list) else [Fault("/bodies", f"got {shown(bodies)}", "Send a list.")]

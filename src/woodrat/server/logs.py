@@ -1,4 +1,4 @@
-"""Logs: what the server did, a line of JSON each. They carry ids, never contents."""
+"""Logs: the events of the server, one line of JSON each. They carry ids, never contents."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ERROR: Final = logging.ERROR
 LEVELS: Final = ("debug", "info", "warning", "error")
 NAME: Final = "woodrat.http"
 OTHERS: Final = ("mcp",)
-"""Logs of libraries that answer a part of the requests: what goes wrong in them is told as we tell it."""
+"""Loggers of libraries that answer some requests; their errors are reported in our format."""
 _LOG = logging.getLogger(NAME)
 
 
 class Lines(logging.Formatter):
-    """Writes a record as one line of JSON: time, level, event, and what was given with it."""
+    """Formats a record as one line of JSON: time, level, event and its details."""
 
     def format(self, record: logging.LogRecord) -> str:
         from datetime import UTC, datetime
@@ -41,17 +41,17 @@ def configure(level: str) -> None:
 
 
 def are_told(level: int = logging.INFO) -> bool:
-    """Return whether events of this level are written at all."""
+    """Return True if events of this level are logged."""
     return _LOG.isEnabledFor(level)
 
 
 def event(name: str, level: int = logging.INFO, **told: Any) -> None:
-    """Say that something happened, with ids and numbers; what callers sent has no place here."""
+    """Log an event with ids and numbers, never with data of callers."""
     if _LOG.isEnabledFor(level):
         _LOG.log(level, name, extra={"told": told})
 
 
 def failed(error: BaseException, **told: Any) -> None:
-    """Say that the server itself failed: by which class of error, and where; its message may hold contents."""
+    """Log a failure of the server itself: class and place of the error, without its message, which may hold data."""
     places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-8:]]
     event("failed", logging.ERROR, error=type(error).__name__, where=places, **told)

@@ -1,7 +1,7 @@
 """OpenAPI: the document of the server, made from its routes.
 
-What answers look like is read from the records that the verbs return (`record_json.schemas`). Written here are request
-bodies, problem documents, and what there is beside the routes.
+The shapes of answers come from the records that the verbs return (`record_json.schemas`). Request bodies, problem
+documents and the addresses beside the routes are written here.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ _EXAMPLES: Mapping[str, Any] = {
 }
 """Answers as the server gives them, by operation."""
 _RECORDS = '{"entity_type": "contact", "name": "Ana Rivera"}\n{"entity_type": "contact", "name": "Bob Chen"}\n'
-"""Records to store, a line each."""
+"""Records to store, one per line."""
 
 
 def _plain(verb: str, what: str, media: str, schema: Mapping[str, Any], *statuses: int) -> dict[str, Any]:
-    """Return an operation that takes nothing."""
+    """Return an operation without parameters."""
     done = {"description": "Done.", "content": {media: {"schema": schema}}}
     further = {str(status): {"$ref": f"#/components/responses/{problems.name(status)}"} for status in statuses}
     told = {"operationId": verb, "summary": what, "description": what, "tags": ["watch"]}
@@ -208,7 +208,7 @@ def document(version: str, routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
 
 
 def _compact(route: Route) -> Any:
-    """Return the type of an answer for which no details were asked."""
+    """Return the type of an answer without details."""
     kind = route.form.kind
     listed = route.has_details and kind is not Snapshot
     return CompactKind(kind) if listed and is_shortened(kind) else kind
@@ -271,7 +271,7 @@ def _operation(route: Route, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _followed(what: str) -> dict[str, Any]:
-    """Return what is said of a long read that is followed as events."""
+    """Return the description of a long read whose progress is streamed."""
     told = (
         f'events `progress` with `{{"done", "total", "what": "{what}"}}`, then `result` with the answer as JSON, '
         "or `problem` with a problem document; closing the connection stops the work"
@@ -284,7 +284,7 @@ def _header(name: str, what: str) -> dict[str, Any]:
 
 
 def _described(route: Route) -> str:
-    """Return who may call an operation, and what happens when a call is repeated."""
+    """Return the grant that an operation needs, and the effect of a repeated call."""
     found = [f"Open to {'every key' if route.grant == ANYONE else f'keys with the grant `{route.grant}`'}."]
     if route.wide:
         found.append("A grant for one type is not enough.")

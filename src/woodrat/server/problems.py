@@ -1,6 +1,6 @@
-"""Problems: what can go wrong with a call, by status, with a document of each as the server sends it.
+"""Problems: the errors of a call by status, each with an example of its document.
 
-`Rejected` is what the server raises by itself, before or beside the ledger; it says its status.
+`Rejected` is what the server itself raises, before or beside the ledger; it carries its status.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from woodrat.server import wire
 NOTHING_DONE: Final = "Nothing was done."
 
 REQUEST = "9efb025574215f56"
-"""The id of the request that examples speak of."""
+"""The request id in examples."""
 
 PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
@@ -127,7 +127,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
         {},
     ),
 )
-"""What a problem document may come with: status, code, what it means, and what one says."""
+"""A kind of problem document: status, code, meaning and an example."""
 
 
 class Rejected(WoodratError):
@@ -144,36 +144,36 @@ class Rejected(WoodratError):
 
 
 def not_a_method(method: str, path: bytes, methods: Iterable[str]) -> Rejected:
-    """Return what to say of a method that an address does not have."""
+    """Return the error for a method that an address does not have."""
     allowed = ", ".join(sorted(set(methods)))
     text = f"{method}: not a method of {path.decode('latin-1')}. {NOTHING_DONE} Use {allowed}."
     return Rejected(405, text, ((b"allow", allowed.encode()),))
 
 
 def closed() -> Rejected:
-    """Return what to say while the server shuts down."""
+    """Return the error of a server that shuts down."""
     text = "The server is shutting down. Nothing was done. Send the same call again later."
     return Rejected(503, text, ((b"connection", b"close"), (b"retry-after", b"1")), code="unavailable")
 
 
 def failure(request: str) -> Rejected:
-    """Return what to say of a mistake of our own."""
+    """Return the error for a fault of our own."""
     text = f"The server failed on this request, {request}; see its log. It is not known whether anything was written. "
     return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
 
 
 def responses() -> dict[str, Any]:
-    """Return the answers with a problem, by the name that operations call them by."""
+    """Return the problem responses, by the name that operations refer to."""
     return {name(problem[0]): _response(*problem) for problem in PROBLEMS}
 
 
 def references() -> dict[str, Any]:
-    """Return, by status, where the answers with a problem are described."""
+    """Return, by status, references to the problem responses."""
     return {str(status): {"$ref": f"#/components/responses/{name(status)}"} for status, *_ in PROBLEMS}
 
 
 def name(status: int) -> str:
-    """Return what the answer with a status is called among the components."""
+    """Return the component name of the response with a status."""
     return f"Problem{status}"
 
 

@@ -1,9 +1,9 @@
-"""Rates: what one key or tenant may take from the others: how often it calls, how much runs, how much time it uses.
+"""Rates: limits on what one key or tenant takes from the others: calls, running work and time.
 
 `Rates` counts calls: a bucket holds ten seconds' worth of them and fills evenly. `Turns` are the places of one kind of
-work: so many at once, fewer for one key or one tenant, and a bounded number that waits, where keys take turns. What one
-tenant asks for never fills all places, and what a key has waiting never stands before another key's first call. A
-`Pace` is for work that holds others up however few do it at once. The event loop alone uses them, so no lock is needed.
+work: a number of them at once, fewer for one key or one tenant, and a bounded queue in which keys take turns. One
+tenant never fills all places, and the queued calls of one key never go before another key's first call. A `Pace` is for
+work that blocks others even if few do it at once. Only the event loop uses them, so no lock is needed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from woodrat.server.limits import Limits, Places
 
 BURST_SECONDS: Final = 10
-"""How many seconds' worth of calls may be made at once."""
+"""Seconds' worth of calls that may be made at once."""
 RETRY_SECONDS: Final = 5
-"""When to call again, as a caller who waits behind long work is told."""
+"""Retry delay for a caller who waits behind long work."""
 
 
 class Rates:
-    """The buckets of all keys; there are no more of them than keys."""
+    """The buckets of all keys, at most one per key."""
 
     def __init__(self, calls_per_second: int | None) -> None:
         self._rate = calls_per_second
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str, now: float) -> None:
-        """Count one call of a key; refuse it when the bucket is empty, saying when to call again."""
+        """Count one call of a key; refuse it if the bucket is empty, with the time to retry."""
         if self._rate is None:
             return
         full = float(self._rate * BURST_SECONDS)
@@ -52,15 +52,15 @@ class Rates:
 
 
 class Failures:
-    """Attempts that failed, by what they have in common: a few at once, then one now and then."""
+    """Failed attempts by a shared property: a burst, then a slow rate."""
 
     def __init__(self, seconds_each: float, counted_max: int) -> None:
         self._seconds_each, self._counted_max = seconds_each, counted_max
         self._counts: dict[str, tuple[float, float]] = {}
-        """By what they have in common how many failures count, and as of when."""
+        """Counted failures by property, and the time of the count."""
 
     def wait(self, bursts: Mapping[str, int], now: float) -> float:
-        """Return for how many seconds attempts of these kinds fail too often; 0 where a further one may fail."""
+        """Return the seconds for which attempts with these properties are blocked; 0 if another one is allowed."""
         over = max(self._count(kind, now) - burst + 1 for kind, burst in bursts.items())
         return max(0.0, over * self._seconds_each)
 
@@ -79,19 +79,19 @@ class Failures:
 
 
 _Who = tuple[str, str]
-"""A tenant and a key of it."""
+"""A tenant and one of its keys."""
 
 
 class Place:
-    """A place that somebody has; it is free again once it was given back, and the thread that works in it is done."""
+    """An occupied place; it is free once it was given back and its thread is done."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end: Callable[[], None] | None = end
         self.work: Future[Any] | None = None
-        """What a thread does in this place. A thread does not stop at once when nobody waits for it any more."""
+        """The work of a thread in this place. A thread does not stop at once when its caller is gone."""
 
     def give_back(self) -> None:
-        """Give the place back, as soon as its work is done."""
+        """Give the place back as soon as its work is done."""
         if self.work is not None and not self.work.done():
             loop = asyncio.get_running_loop()
 
@@ -106,31 +106,31 @@ class Place:
 
 
 class Turns:
-    """The places of one kind of work, and who waits for one."""
+    """The places of one kind of work, and their queue."""
 
     def __init__(self, what: str, places: Places) -> None:
         self._what, self._places = what, places
         self._running: Counter[_Who] = Counter()
         self._tenants: Counter[str] = Counter()
-        """How many places each tenant has."""
+        """Occupied places by tenant."""
         self._waiting: dict[_Who, deque[asyncio.Future[None]]] = {}
-        """By key, in the order in which the keys are served next."""
+        """The queue by key, in the order in which keys are served next."""
         self._ended: Callable[[], Exception] | None = None
         self.running = 0
-        """How many have a place now."""
+        """Number of occupied places."""
         self.waiting = 0
-        """How many wait for one."""
+        """Length of the queue."""
         self.refused = 0
-        """How many were refused because too many waited, or had a place."""
+        """Number of refused calls."""
 
     @property
     def keys(self) -> set[_Who]:
-        """The keys that have a place or wait for one."""
+        """The keys with a place or in the queue."""
         return {*self._running, *self._waiting}
 
     @asynccontextmanager
     async def turn(self, caller: Caller) -> AsyncIterator[Place]:
-        """Have a place while this lasts and a thread works in it; one too many is refused, and told what to do."""
+        """Occupy a place while this lasts and a thread works in it; beyond the limit the call is refused."""
         if self._ended is not None:
             raise self._ended()
         who = (caller.tenant, caller.key)
@@ -145,7 +145,7 @@ class Turns:
             place.give_back()
 
     def give_up(self, why: Callable[[], Exception]) -> None:
-        """Refuse those who wait, and all who come: the server ends."""
+        """Refuse waiting and new calls: the server stops."""
         self._ended = why
         for waiting in self._waiting.values():
             for place in waiting:
@@ -208,7 +208,7 @@ class Turns:
                 del self._waiting[who]
 
     def _pass_on(self) -> None:
-        """Give free places to those who wait, to one key after the other."""
+        """Give free places to waiting calls, one key after the other."""
         while self.running < self._places.running_max:
             who = next(filter(self._has_room, self._waiting), None)
             if who is None:
@@ -223,7 +223,7 @@ class Turns:
                 place.set_result(None)
 
     def _full(self, who: _Who) -> Rejected:
-        """Return what to say where nobody waits for a place, and there is none."""
+        """Return the error if there is neither a place nor a queue."""
         places = self._places
         if self._running[who] >= places.running_per_key:
             status, whose, limit = 429, "This key", places.running_per_key
@@ -245,27 +245,27 @@ class Turns:
 
 
 def count_down(counts: Counter[Any], what: Any) -> None:
-    """Count one less, and forget what has none left."""
+    """Decrement a count, and drop it at zero."""
     counts[what] -= 1
     if not counts[what]:
         counts.pop(what)
 
 
 class Pace:
-    """How much of the server's time each key may use for one kind of work: a share of it, and a burst at first."""
+    """Server time that each key may use for one kind of work: a share, and a burst at first."""
 
     def __init__(self, share: float, burst_seconds: float) -> None:
         self._share, self._burst_seconds = share, burst_seconds
         self.debts: dict[str, tuple[float, float]] = {}
-        """By key how many seconds it has used and not waited for, and when that was so."""
+        """Used seconds by key that were not waited for, and the time of the count."""
 
     def charge(self, key: str, seconds: float) -> None:
-        """Count that a key has used so much time."""
+        """Count time that a key used."""
         now = asyncio.get_running_loop().time()
         self.debts[key] = (self._debt(key, now) + seconds, now)
 
     async def wait(self, key: str) -> None:
-        """Wait until a key may use more; others go on meanwhile."""
+        """Wait until a key may use more; other work goes on."""
         loop = asyncio.get_running_loop()
         while (over := self._debt(key, loop.time()) - self._burst_seconds) > 0:
             await asyncio.sleep(over / self._share)

@@ -1,7 +1,7 @@
-"""Readers: the threads that read for requests. A process that ends does not wait for them: a read changes nothing.
+"""Readers: the threads that read for requests. A stopping process does not wait for them, because reads change nothing.
 
-Work that is cancelled while it waits is never begun. Work that is cancelled while it is done stops at its next check
-(`engines/cancellation.py`), so that a caller who gave up does not keep a thread.
+Work cancelled in the queue never starts. Work cancelled while it runs stops at its next check
+(`engines/cancellation.py`), so that a caller who gave up does not occupy a thread.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 END_SECONDS: Final = 2.0
-"""How long is waited for what is being read when the server ends."""
+"""Grace period for running reads when the server stops."""
 WAITING_MAX: Final = 4_096
-"""How many pieces of work may wait for a reader."""
+"""Most queued jobs."""
 THREADS: Final[Mapping[str, int]] = {
     "reads": READERS,
     "recalls": RECALLERS,
@@ -35,22 +35,22 @@ THREADS: Final[Mapping[str, int]] = {
     "audit": 1,
     "indexes": 1,
 }
-"""How many threads there are for each kind of work besides heavy reads."""
+"""Number of threads for each kind of work besides heavy reads."""
 
 
 class Full(Unavailable):
-    """Too much work waits already. Nothing was done; ask again later."""
+    """The queue is full. Nothing was done; ask again later."""
 
 
 class Work(Future[T]):
-    """A piece of work, and its answer."""
+    """A job and its answer."""
 
     def __init__(self, way: RightOfWay | None) -> None:
         super().__init__()
         self.cancellation = Cancellation(way)
 
     def cancel(self) -> bool:
-        """Give it up: it is not begun, or stops at its next check."""
+        """Cancel it: it does not start, or stops at its next check."""
         gone = super().cancel()
         if not self.done() or gone:
             self.cancellation.cancel()
@@ -65,20 +65,20 @@ class _Item(NamedTuple):
 
 
 class Readers(Executor):
-    """So many threads, begun as they are needed; further work waits its turn, up to a number."""
+    """A pool of threads, started on demand, with a bounded queue."""
 
     def __init__(self, count: int, name: str, waiting_max: int = WAITING_MAX, way: RightOfWay | None = None) -> None:
-        """`way` says who goes before these threads, where anybody does."""
+        """`way` decides which work goes before these threads."""
         self._count, self._name, self._waiting_max, self._way = count, name, waiting_max, way
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self.busy = 0
-        """Pieces of work that were taken on and are not done."""
+        """Accepted jobs that are not done."""
         self._closed = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a function called by a reader; `Full` when too much waits already."""
+        """Run a function in a thread of the pool; raise `Full` if the queue is full."""
         work: Work[T] = Work(self._way)
         with self._lock:
             if self._closed:
@@ -111,7 +111,7 @@ class Readers(Executor):
             del item, work, call, args, kwargs  # a reader that waits keeps nothing of what it read
 
     def close(self, within_seconds: float) -> None:
-        """Take nothing more, drop what waits, and wait for what is being read, but no longer than that."""
+        """Accept nothing more, drop the queue, and wait for running reads, at most for a time."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -131,19 +131,20 @@ class Readers(Executor):
 
 
 def threads_of(heavy: int, way: RightOfWay | None = None) -> dict[str, Readers]:
-    """Return the threads of each kind of work, so that none waits for another; `heavy` is how many heavy reads run.
+    """Return the thread pools of each kind of work, so that none waits for another; `heavy` is the number of heavy
+    reads.
 
-    `way` lets the loop go before them.
+    `way` lets the event loop go before them.
 
-    Above all a key that was revoked must not wait for what it asked, nor for what is being written.
+    Above all, a revoked key must not wait for its reads or for writes.
     """
     return {name: Readers(count, f"woodrat-{name}", way=way) for name, count in {**THREADS, "heavy": heavy}.items()}
 
 
 class Switching:
-    """Lets threads take turns more often while long work is done in one of them, so that others wait less for it.
+    """Makes threads switch more often while one of them does long work, so that others wait less for it.
 
-    A context, which several may be in at once; one event loop uses it.
+    A context manager, which may be entered several times; one event loop uses it.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""Reads: how a read is carried out: in turn, within its time, in a thread or in a process of its own.
+"""Reads: the execution of a read: in turn, within its time limit, in a thread or in a separate process.
 
-What takes longer than its time, or is for nobody any more, is stopped.
+A read that exceeds its time, or whose caller is gone, is cancelled.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from woodrat.server.workers import Workers
 
 SWITCH_SECONDS: Final = 0.0001
-"""How long a thread keeps the interpreter from another while something is read in one of them."""
+"""Thread switch interval while a thread reads."""
 
 
 class Reads:
-    """Carries out reads; from one event loop."""
+    """Executes reads; from one event loop."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Reads:
         self._tenants, self._threads, self._turns, self._indexing = tenants, threads, turns, indexing
         self._closing, self._read_seconds = closing, read_seconds
         self.workers = workers
-        """Processes that answer heavy reads; without them threads do."""
+        """Processes for heavy reads; without them, threads run these."""
         self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
-        """What is being read for somebody who waits."""
+        """Reads in progress whose callers wait."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-        """Do something that reads; where the `job` is heavy, another process does that instead."""
+        """Execute a read; if the `job` is heavy, another process executes that instead."""
         try:
             async with asyncio.timeout(self._read_seconds):
                 ledger = self._tenants.ledger(caller)
@@ -75,7 +75,7 @@ class Reads:
             raise Rejected(503, text, code="unavailable") from None
 
     async def _read_in_thread(self, kind: str, caller: Caller, call: Callable[[], Any]) -> Any:
-        """Read in a thread of a kind, once it is the caller's turn."""
+        """Read in a thread of one kind, once it is the caller's turn."""
         async with self._turns[kind].turn(caller) as place:
             place.work = self._threads[kind].submit(call)
             work = asyncio.wrap_future(place.work)
@@ -86,10 +86,10 @@ class Reads:
     async def reading(
         self, caller: Caller, call: Callable[[], Any], job: Job, tell: Progress | None = None
     ) -> AsyncIterator[asyncio.Future[Any]]:
-        """Begin a heavy read in its turn, and give its answer to come; whoever leaves stops it. It has no time limit.
+        """Start a heavy read in its turn, and return a future; a caller who leaves cancels it. It has no time limit.
 
-        Its place is free once it is done, whether anybody has taken the answer or not. `tell` is told how far it is
-        from another thread, if the job tells.
+        Its place is free once it is done, even if nobody took the answer. `tell` is called from another thread with the
+        progress, if the job reports it.
         """
         async with self._turns["heavy_reads"].turn(caller) as place:
             workers, threads = self.workers, self._threads["heavy"]
@@ -99,11 +99,11 @@ class Reads:
                 yield reading
 
     async def look_up(self, call: Callable[[], Any]) -> Any:
-        """Look something small up, in a thread."""
+        """Run a short look-up in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads["lookups"], call)
 
     def give_up(self) -> None:
-        """Cancel what is being read: the server ends."""
+        """Cancel the reads in progress: the server stops."""
         for reading in tuple(self._awaited):
             reading.cancel()
 

@@ -1,4 +1,4 @@
-"""Reply: what a reading verb answers, as the bytes and headers that are sent; made in a thread or another process."""
+"""Reply: the answer of a reading verb as bytes and headers, made in a thread or another process."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Reply(NamedTuple):
 
 
 def reply(route: Route, past: Past, result: Any, *, details: bool = False) -> Reply:
-    """Return what a route's function returned as it is sent; a snapshot says which version of the entity it is.
+    """Return the result of a route as a reply; a snapshot states the version of its entity.
 
-    With `details` nothing is left out; else a list is compact, and a large collection is shown in part.
+    With `details` it is complete; otherwise a list is compact, and a large collection is cut.
     """
     if type(result) is bytes:  # a document of which every byte counts
         return Reply(result)
@@ -46,10 +46,10 @@ def reply(route: Route, past: Past, result: Any, *, details: bool = False) -> Re
 
 
 def shown(snapshot: Snapshot) -> Reply:
-    """Return a snapshot as it is sent, with its entity tag: the version, and a digest of all but the position.
+    """Return the reply for a snapshot, with its entity tag: the version, and a digest of everything but the position.
 
-    The tag is weak, as the position moves on while nothing is said of the entity. The version alone would not do:
-    another schema, or an erasure, changes what is shown of an entity nobody spoke of.
+    The tag is weak, because the position moves while the entity stays the same. The version alone would not do: another
+    schema, or an erasure, changes the shown values without an observation.
     """
     body = orjson.dumps(snapshot.to_json())
     # Position, version and digest come last, and the last two hold nothing that anybody said.
@@ -60,7 +60,7 @@ def shown(snapshot: Snapshot) -> Reply:
 
 
 def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
-    """Return the reply of a route that reads, at the moment asked for."""
+    """Return the reply of a route that reads, at the requested moment."""
     past: Past = ledger
     if route.moment:
         past = past_at(ledger, given.pop("as_of", None), given.pop("valid_at", None))
@@ -69,17 +69,17 @@ def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
 
 
 def read_by_name(verb: str, ledger: Ledger, given: dict[str, Any]) -> Reply:
-    """Return the reply of the route that a verb has; for another process."""
+    """Return the reply of a verb's route; for another process."""
     return read(next(route for route in ROUTES if route.verb == verb), ledger, given)
 
 
 def with_times(answer: Reply, times: Mapping[str, str]) -> Reply:
-    """Return a reply, a JSON object, that says what times in words turned out to be, by argument."""
+    """Return a reply, a JSON object, with the times that words such as `yesterday` resolved to, by argument."""
     return answer._replace(body=b'%b,"times":%b}' % (answer.body[:-1], orjson.dumps(times)))
 
 
 def past_at(ledger: Ledger, as_of: str | None, valid_at: str | None) -> Past:
-    """Return the ledger at the moment asked for; what is wrong with it is said of the argument."""
+    """Return the ledger at the requested moment; faults name the argument."""
     if as_of is None and valid_at is None:
         return ledger
     try:

@@ -1,7 +1,7 @@
-"""Exchange: one request and its response, with every limit a stranger could try.
+"""Exchange: one request and its response, with limits against hostile clients.
 
-Sizes, depths and times are bounded before anything is understood. What goes wrong here is said as a problem document,
-and the ledger never hears of it.
+Sizes, depths and times are limited before anything is parsed. Errors become problem documents, and the ledger never
+sees such a request.
 """
 
 from __future__ import annotations
@@ -45,37 +45,37 @@ LINES: Final = b"application/x-ndjson"
 PROBLEM: Final = b"application/problem+json"
 EVENTS: Final = b"text/event-stream"
 GZIP_FROM_BYTES: Final = 1_024
-"""From how many bytes on an answer is compressed for those who take it so."""
+"""Number of bytes from which an answer is compressed, if the client accepts it."""
 LONG_BYTES: Final = 262_144
-"""From how many bytes on it is packed in a thread, so that others are answered meanwhile."""
+"""Number of bytes from which it is compressed in a thread, so that other requests go on."""
 PIECE_BYTES: Final = 65_536
-"""How much of a long answer is handed over at a time; the HTTP server holds some such pieces for a slow reader."""
+"""Size of the pieces of a long answer; the HTTP server buffers some of them for a slow reader."""
 LONG_ANSWER_BYTES: Final = 1_048_576
-"""From how many bytes on an answer is handed over in pieces."""
+"""Number of bytes from which an answer is sent in pieces."""
 LONG_BODY_BYTES: Final = 65_536
-"""From how many bytes on a body counts against the room that all of them share."""
+"""Number of bytes from which a body counts against the memory that all bodies share."""
 SPOOLED_BYTES: Final = 8 * 1_048_576
-"""How much of a body that may be long is held in memory before it goes to a file."""
+"""Part of a long body that is held in memory before it goes to a file."""
 PAGE_HEADERS: Final = (
     *("accept", "authorization", "content-encoding", "content-type", "idempotency-key", "if-match", "if-none-match"),
     *("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
 )
 """Headers that a page of an allowed origin may send."""
 COOKIE: Final = "woodrat_session"
-"""What the cookie of a session is called, before the port of the server."""
+"""Name of the session cookie, before the port of the server."""
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
-"""That nobody is to guess another media type: what is stored may look like a page."""
+"""Header against guessing another media type: stored text may look like a page."""
 NO_STORE: Final = (b"cache-control", b"no-store")
-"""That no cache keeps an answer. A program that keeps one by itself asks about it by its tag."""
+"""Header against caches. A program that keeps an answer itself can revalidate it by its tag."""
 VARY: Final = (b"vary", b"accept, accept-encoding")
-"""By what an answer may differ at one address, for whoever keeps it."""
+"""Request headers that the answer at one address depends on."""
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""An id of a request that may stand in a line of a log and in an address."""
+"""A request id that is safe in a log line and in an address."""
 _ODD: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _ODD_IN_QUERY: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""Control characters that no path, and no argument in a query, may hold."""
+"""Control characters, which paths and query arguments must not contain."""
 _TAG: Final = re.compile(r'\s*(?:W/)?"([^"\x00-\x20]*)"\s*|\s*([0-9]+|\*)\s*')
 """An entity tag, weak or strong; a bare version; or a star."""
 
@@ -124,7 +124,7 @@ class Exchange:
         self._wait_seconds, self._take_seconds = wait_seconds, take_seconds
         self._held_bytes = held_bytes
         self.held = self.taken = 0
-        """How many bytes of the body count against the room, and how many were taken."""
+        """Bytes of the body that count against the shared memory, and bytes received."""
         self.headers: dict[bytes, bytes] = {}
         """The headers by name, as bytes."""
         self.hosts = 0
@@ -138,17 +138,17 @@ class Exchange:
         self._streams = b""
         self.status = 0
         self.told: dict[str, Any] = {}
-        """What the log tells of it besides: ids alone."""
+        """Further ids for its line in the log."""
         self._extra: tuple[tuple[bytes, bytes], ...] = ()
         self._vary = VARY
         self._proxied = False
         self.cookie: str | None = None
         """The cookie of a session, if it came with one."""
         self.session: Presented | None = None
-        """The session it showed, once it was found good."""
+        """Its session, once that was found valid."""
 
     def allow(self, origin: str) -> None:
-        """Let a page of this origin read the answer, which its browser keeps from it otherwise."""
+        """Let a page of this origin read the answer."""
         self._extra += (
             (b"access-control-allow-origin", origin.encode()),
             (b"access-control-expose-headers", b"etag, retry-after, x-request-id"),
@@ -156,22 +156,22 @@ class Exchange:
         self._vary = (b"vary", VARY[1] + b", origin")
 
     def trust_proxy(self) -> None:
-        """Believe what the proxy in front says about the request: its id, its scheme and where it came from."""
+        """Accept the headers of a trusted proxy: request id, scheme and client address."""
         self._proxied = True
         self.go_by(self.header(b"x-request-id"))
 
     def read_cookie(self) -> None:
-        """Look for the cookie of a session."""
+        """Read the session cookie."""
         if (sent := self.headers.get(b"cookie")) is not None:
             name = self._cookie_name()
             pairs = (pair.strip().partition("=") for pair in sent.decode("latin-1").split(";"))
             self.cookie = next((value for found, _, value in pairs if found == name), None)
 
     def _cookie_name(self) -> str:
-        """Return what the cookie of a session is called at the address that was called.
+        """Return the name of the session cookie at the requested address.
 
         Browsers send the same cookies to every port of a host. So the port is part of the name, and two servers on one
-        machine leave each other's sessions alone.
+        machine keep their sessions apart.
         """
         _, colon, port = self.headers.get(b"host", b"").decode("latin-1").rpartition(":")
         at = f"_{port}" if colon and port.isascii() and port.isdigit() else ""
@@ -180,13 +180,13 @@ class Exchange:
 
     @property
     def is_secure(self) -> bool:
-        """Whether it came over TLS, at least as far as the proxy in front."""
+        """True if it came over TLS, at least up to a trusted proxy."""
         stated = self.headers.get(b"x-forwarded-proto") if self._proxied else None
         return stated == b"https" if stated is not None else self._scope.get("scheme") == "https"
 
     @property
     def address(self) -> str:
-        """The address it came from; empty where it is not known."""
+        """The client's address; empty if unknown."""
         stated = self.headers.get(b"x-forwarded-for", b"") if self._proxied else b""
         if stated:  # the proxy in front adds the last one; whoever called it may have sent the others
             return stated.decode("latin-1").rpartition(",")[2].strip()
@@ -194,18 +194,18 @@ class Exchange:
         return str(client[0]) if client else ""
 
     def set_cookie(self, value: str, seconds: int) -> None:
-        """Have the browser keep the cookie of a session for so long; 0 ends it."""
+        """Set the session cookie with a lifetime; 0 deletes it."""
         secure = "; Secure" if self.is_secure else ""
         text = f"{self._cookie_name()}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         self._extra += ((b"set-cookie", text.encode("ascii")),)
 
     def go_by(self, id: str | None) -> None:
-        """Take the id that a trusted proxy gave the request, if it is one; it stands in logs and answers."""
+        """Accept the request id of a trusted proxy, if it is valid; logs and answers show it."""
         if id is not None and _ID.fullmatch(id):
             self.id = id
 
     async def allow_further(self) -> None:
-        """Answer a browser that asks what a page of an allowed origin may send."""
+        """Answer a CORS preflight request."""
         told = (
             (b"access-control-allow-methods", b"GET, HEAD, POST"),
             (b"access-control-allow-headers", ", ".join(PAGE_HEADERS).encode()),
@@ -215,18 +215,18 @@ class Exchange:
 
     @property
     def asks_further(self) -> bool:
-        """Whether it is a browser's question about another call."""
+        """True for a CORS preflight request."""
         return self.method == "OPTIONS" and b"access-control-request-method" in self.headers
 
     @property
     def may_be_long(self) -> bool:
-        """Whether the body is not said to be short: it is long, packed, or of a length that is not said."""
+        """True if the body may be long: it is compressed, or its stated length is large or missing."""
         stated = self.headers.get(b"content-length", b"")
         short = stated.isdigit() and int(stated) <= LONG_BODY_BYTES
         return not short or b"content-encoding" in self.headers
 
     def header(self, name: bytes) -> str | None:
-        """Return a header as text, if it is there; one that is not UTF-8 is refused."""
+        """Return a header as text, or None; a header that is not UTF-8 is refused."""
         found = self.headers.get(name)
         if found is None:
             return None
@@ -236,9 +236,9 @@ class Exchange:
             raise Rejected(400, f"{name.decode()}: the header is not UTF-8. {NOTHING_DONE} Send it as UTF-8.") from None
 
     async def body(self, limits: BodyLimits, *, lines: bool = False) -> bytes:
-        """Return the whole body, unpacked; too much of it, too many values in it, or too slow a one is refused.
+        """Return the whole body, unpacked; too many bytes, too many values or too slow a client are refused.
 
-        It is counted while it arrives: a body that is too large is never held.
+        It is counted while it arrives: a body that is too large is never held in memory.
         """
         packed = (self.headers.get(b"content-encoding") or b"identity").strip().lower()
         if packed not in (b"identity", b"gzip"):
@@ -266,20 +266,20 @@ class Exchange:
         return b"".join(taken.parts)
 
     def _hold(self, size: int) -> None:
-        """Take the room that a long body needs, which is given back when the request was answered."""
+        """Reserve the memory of a long body until the request is answered."""
         self.taken = size
         if size > LONG_BODY_BYTES and self._held_bytes is not None:
             self._held_bytes.take(size - self.held)
             self.held = size
 
     def let_go(self) -> None:
-        """Give back the room that the body took."""
+        """Release the memory of the body."""
         if self.held and self._held_bytes is not None:
             self._held_bytes.give_back(self.held)
             self.held = 0
 
     async def spooled(self, bytes_max: int) -> BinaryIO:
-        """Return a body that may be long as an open file; too much of it, or a part that is too slow, is refused."""
+        """Return a long body as an open file; too many bytes or too slow a client are refused."""
         if (self.headers.get(b"content-encoding") or b"identity").strip().lower() != b"identity":
             raise Rejected(415, f"content-encoding: what may be long is taken as it is. {NOTHING_DONE} Do not pack it.")
         file = cast("BinaryIO", SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
@@ -310,9 +310,9 @@ class Exchange:
         headers: Mapping[bytes, bytes],
         **said: Any,
     ) -> None:
-        """Let another application answer, with the body as it was read here and `said` in its scope.
+        """Let another application answer, with the body that was read here and `said` in its scope.
 
-        It is told `headers` in the place of those that came under these names.
+        `headers` replace the request's headers of the same names.
         """
         sent = iter([{"type": "http.request", "body": body, "more_body": False}])
         kept = [item for item in self._scope["headers"] if item[0] != b"content-encoding" and item[0] not in headers]
@@ -347,7 +347,7 @@ class Exchange:
 
     @property
     def query_string(self) -> bytes:
-        """What follows the question mark of the address."""
+        """The query string."""
         found: bytes = self._scope.get("query_string", b"")
         return found
 
@@ -356,7 +356,7 @@ class Exchange:
         return (self.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()
 
     def accepts(self, media: bytes) -> bool:
-        """Return whether the caller asked for this media type by name, and for plain JSON no more than for it."""
+        """Return True if the client asked for this media type by name, and prefers it to plain JSON."""
         if media not in (stated := (self.headers.get(b"accept") or b"").lower()):
             return False
         wanted = _weights(stated)
@@ -371,7 +371,7 @@ class Exchange:
         await self.send(orjson.dumps(value), JSON, status, headers)
 
     async def problem(self, error: WoodratError) -> None:
-        """Answer with what went wrong; where events are being sent, that is the last of them."""
+        """Answer with an error; in a stream of events, it is the last event."""
         rejected = isinstance(error, Rejected)
         status = error.status if isinstance(error, Rejected) else wire.http_status(error)
         body = orjson.dumps(wire.problem(error, status, self.id))
@@ -390,9 +390,9 @@ class Exchange:
         cached: tuple[bytes, bytes] = NO_STORE,
         packed: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
-        """Answer with bytes; `cached` says what caches may do with them.
+        """Answer with bytes; `cached` is the cache header.
 
-        `packed` has the same in encodings, the best first; without it, a long answer is packed here.
+        `packed` has the same content in encodings, the best first; without it, a long answer is compressed here.
         """
         if b"if-none-match" in self.headers and status == 200 and self._has(headers):
             await self._unchanged((*headers, cached))
@@ -413,15 +413,15 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body})
 
     async def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send the beginning of an answer: its status and headers, and those that every answer has."""
+        """Send status and headers, including the headers that every answer has."""
         self.started, self.status = True, status
         every = ((b"x-request-id", self.id.encode()), NOSNIFF, *self._extra, self._vary)
         await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *every]})
 
     async def while_here(self, doing: Awaitable[T]) -> T:
-        """Return the result of something for a caller who waits; who goes away ends it at once, and that is `Gone`.
+        """Return the result of an awaitable; raise `Gone` at once if the client disconnects.
 
-        The body was read before, or is never read.
+        The body must have been read before, or never be read.
         """
         work, gone = asyncio.ensure_future(doing), asyncio.ensure_future(self._gone())
         try:
@@ -436,12 +436,12 @@ class Exchange:
                 await asyncio.gather(work, return_exceptions=True)
 
     async def _gone(self) -> None:
-        """Wait until the caller has gone away."""
+        """Wait until the client disconnects."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def _hand_over_pieces(self, body: bytes) -> None:
-        """Send some of a body as it is taken; a reader who takes nothing of it for long is gone."""
+        """Send a part of a body at the client's pace; a client that reads nothing for long counts as gone."""
         for start in range(0, len(body), PIECE_BYTES):
             piece = body[start : start + PIECE_BYTES]
             try:
@@ -451,7 +451,7 @@ class Exchange:
                 raise Gone from None
 
     def _has(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-        """Return whether a reader has what is to be sent: they named its tag, or said that anything will do."""
+        """Return True if the client has this answer already: its condition names the tag or is a star."""
         tag = next((value for name, value in headers if name == b"etag"), None)
         if tag is None or self.method not in ("GET", "HEAD"):
             return False
@@ -459,12 +459,12 @@ class Exchange:
         return named is not None and ("*" in named or tag.decode().removeprefix("W/").strip('"') in named)
 
     async def _unchanged(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Answer that what the reader has is still so."""
+        """Answer 304: the client's copy is still valid."""
         await self._begin(304, headers)
         await self._send({"type": "http.response.body", "body": b""})
 
     async def stream(self, media: bytes, parts: AsyncGenerator[bytes, None]) -> None:
-        """Answer with parts as they come, to a caller who is there and reads them."""
+        """Stream parts to a connected client."""
         self._streams = media
         await self._begin(200, ((b"content-type", media), NO_STORE))
         if self.method != "HEAD":
@@ -478,7 +478,7 @@ class Exchange:
 
 
 class Gone(Exception):
-    """The caller has gone away; there is nobody to answer."""
+    """The client has disconnected."""
 
 
 def event(name: bytes, data: bytes) -> bytes:
@@ -487,7 +487,7 @@ def event(name: bytes, data: bytes) -> bytes:
 
 
 def _weights(stated: bytes) -> dict[bytes, float]:
-    """Return how much each thing that a header lists is wanted, 0 to 1; one whose weight is no number, not at all."""
+    """Return the weights of a header's list, 0 to 1; an invalid weight counts as 0."""
     found: dict[bytes, float] = {}
     for item in stated.split(b","):
         name, *parameters = (part.strip() for part in item.split(b";"))
@@ -504,7 +504,7 @@ def _packed(body: bytes) -> bytes:
 
 
 def tags(text: str) -> list[str] | None:
-    """Return the entity tags that a condition names, without their quotes, or its star; none where it is amiss."""
+    """Return the entity tags of a condition, without quotes, or its star; None if it is invalid."""
     found = [_TAG.fullmatch(part) for part in text.split(",")]
     if any(part is None for part in found):
         return None
@@ -513,7 +513,7 @@ def tags(text: str) -> list[str] | None:
 
 
 def query(text: bytes) -> dict[str, list[str]]:
-    """Return the arguments of an address's query, each with all its values."""
+    """Return the query arguments, each with all its values."""
     if len(text) > QUERY_BYTES_MAX:
         raise Rejected(
             414, f"The query has {len(text)} bytes, and {QUERY_BYTES_MAX} is the limit. {NOTHING_DONE} Send less."
@@ -527,7 +527,7 @@ def query(text: bytes) -> dict[str, list[str]]:
 
 
 def plain(part: bytes, *, plus: bool = False) -> str:
-    """Return a part of an address with its percent signs resolved; it must be UTF-8, without control characters."""
+    """Return a percent-decoded part of an address; it must be UTF-8 without control characters."""
     try:
         found = unquote_to_bytes(part.replace(b"+", b" ") if plus else part).decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Route: one address and method of the server, what it takes, who may call it and what it answers."""
+"""Route: one address and method of the server, with its arguments, its grant and its answer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Param:
     schema: Mapping[str, Any]
     """JSON Schema of its value."""
     what: str
-    """What it is, in a clause."""
+    """Its description, in a clause."""
     required: bool = False
-    """Whether a call without it is refused."""
+    """True if a call without it is refused."""
     wire: str = ""
-    """Its name on the wire, where that is another."""
+    """Its name on the wire, if that differs."""
     inside: str = "query"
-    """Where it stands: `query`, `path`, `body` or `header`."""
+    """Its place: `query`, `path`, `body` or `header`."""
     example: Any = None
-    """A value that works, for the document; of a body the route has one."""
+    """A valid example value; a body has one example for the whole route."""
 
     @property
     def spelled(self) -> str:
@@ -45,75 +45,75 @@ class Route:
     method: str
     """GET or POST."""
     path: str
-    """The address; a part in braces takes all of the path up to what follows it."""
+    """The address; a part in braces matches everything up to the text that follows it."""
     verb: str
     """The name of the operation: a verb of the library with `_` for `.`, or a word like one."""
     answer: Callable[..., Any]
-    """Carries it out on the ledger, or on the moment asked for, with the arguments by name."""
+    """Executes it on the ledger, or on the requested moment, with the arguments by name."""
     what: str
-    """What it does, in a sentence."""
+    """Its summary, in a sentence."""
     grant: str = READ
-    """What a key needs for it."""
+    """The grant that it needs."""
     params: tuple[Param, ...] = ()
     """Its arguments."""
     moment: bool = True
-    """Whether it reads at a moment: `as_of` and `valid_at`."""
+    """True if it reads at a moment: `as_of` and `valid_at`."""
     example: Any = None
-    """A body that works, for the document."""
+    """A valid example body."""
     returns: Callable[..., Any] | None = None
-    """The function whose annotation says what `answer` returns, where that is another: the method of a verb."""
+    """The function whose annotation states the type of the answer, if that differs: the method of a verb."""
     relays: bool = False
-    """Whether it records a live run, and takes the relay that keeps such runs as well."""
+    """True if it records a live run, and also takes the relay of such runs."""
     wide: bool = False
-    """Whether it may tell of other types than it names, so that a grant for one type does not open it."""
+    """True if it may reveal other types than it names, so that a grant for one type does not open it."""
     alone: bool = False
-    """Whether it reads what it wrote, so that it cannot share a commit."""
+    """True if it reads its own write, so that it cannot share a commit."""
     lines: bool = False
-    """Whether its body may be JSON lines too."""
+    """True if its body may also be JSON lines."""
     soon: Callable[..., Any] | None = None
-    """Answers for the present on the loop itself, where that takes less than handing it to a thread; else `None`."""
+    """Answers for the present on the event loop if that is cheaper than a thread; otherwise returns None."""
 
     @property
     def writes(self) -> bool:
-        """Whether it appends to the log."""
+        """True if it appends to the log."""
         return self.method == "POST" and self.grant != READ
 
     @property
     def takes(self) -> tuple[Param, ...]:
-        """Its arguments, and the moment where it reads at one."""
+        """Its arguments, with the moment if it reads at one."""
         return (*self.params, AS_OF, VALID_AT) if self.moment else self.params
 
     @property
     def has_details(self) -> bool:
-        """Whether its answers are short unless `details` is sent."""
+        """True if its answers are short unless `details` is sent."""
         # By identity: a route is asked with every call, and comparing arguments part by part takes long.
         return any(param is DETAILS for param in self.params)
 
     @property
     def form(self) -> AnswerForm:
-        """What its answers look like."""
+        """The type of its answer."""
         return codec.answer_form(self.returns or self.answer, at_moment=self.moment)
 
 
 def in_query(
     name: str, schema: Mapping[str, Any], what: str, *, required: bool = False, wire: str = "", example: Any = None
 ) -> Param:
-    """Return an argument that stands in the query of an address."""
+    """Return an argument in the query string."""
     return Param(name, schema, what, required, wire, example=example)
 
 
 def in_path(name: str, what: str, example: str, schema: Mapping[str, Any] = TEXT) -> Param:
-    """Return an argument that is part of an address."""
+    """Return an argument in the path."""
     return Param(name, schema, what, True, inside="path", example=example)
 
 
 def in_body(name: str, schema: Mapping[str, Any], what: str, *, required: bool = False, wire: str = "") -> Param:
-    """Return an argument that stands in the body."""
+    """Return an argument in the body."""
     return Param(name, schema, what, required, wire, "body")
 
 
 def param_of(parameter: Parameter, method: str) -> Param:
-    """Return a parameter of a verb as a route has it."""
+    """Return a parameter of a verb as an argument of a route."""
     kind = parameter.kind
     inside = "path" if parameter.in_path else "header" if kind.header else "body" if method == "POST" else "query"
     example = kind.example if inside == "path" or (inside == "query" and parameter.required) else None
@@ -121,7 +121,7 @@ def param_of(parameter: Parameter, method: str) -> Param:
 
 
 DETAILS: Final = param_of(details(), "GET")
-"""Whether an answer has everything; by default a list is compact."""
+"""The `details` argument: whether an answer is complete; by default a list is compact."""
 AS_OF, VALID_AT = (param_of(parameter, "GET") for parameter in at_moment())
 KEY: Final = Param(
     "idempotency_key", TEXT, "makes it safe to send the same call again", wire="Idempotency-Key", inside="header"

@@ -1,8 +1,8 @@
-"""Routes: every address there is; the application, the OpenAPI document and the tests are made from it.
+"""Routes: all addresses; the application, the OpenAPI document and the tests are made from them.
 
-Every declared verb with an address is a route: its declaration says where it is and what it takes (`api/verb.py`), and
-its answer is what the library returns (`api/codec.py`). Only what a server does differently is written here. Beside the
-verbs stand live runs, sources and readings, how logs meet, and webhooks, each with a module of its own.
+Every declared verb with an address is a route: its declaration states the address and the parameters (`api/verb.py`),
+and its answer is the library's result (`api/codec.py`). Only differences of the server are written here. Live runs,
+sources and interpretations, the exchange of logs, and webhooks have modules of their own.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from woodrat.verify.report import OrderProof
 
 SHUFFLES_MAX: Final = 1_000
-"""Most orders that one call has a server try."""
+"""Most orders that one call can try."""
 HERE_ONLY: Final = frozenset({"by"})
-"""Parameters that a server does not take: who judges is for the key to say."""
+"""Parameters that a server does not take: the key states the judge."""
 
 
 def operation(verb: Verb) -> str:
-    """Return what a verb is called in the OpenAPI document, in logs and in counts: `runs.import_` is `runs_import`."""
+    """Return the name of a verb in the OpenAPI document, in logs and in metrics: `runs.import_` is `runs_import`."""
     return verb.name.replace(".", "_").rstrip("_")
 
 
@@ -67,7 +67,7 @@ def declared_route(verb: Verb) -> Route:
 
 
 def _called_by_name(name: str) -> Callable[..., Any]:
-    """Return the function that calls a verb of a ledger, or of a moment of one, by its name."""
+    """Return a function that calls a verb by name, on a ledger or on a moment of one."""
     method = attrgetter(name)
 
     def call(past: Past, **given: Any) -> Any:
@@ -80,17 +80,17 @@ def _called_by_name(name: str) -> Callable[..., Any]:
 
 
 def _show_soon(ledger: Ledger, *, ref: str, **_: Any) -> Snapshot | None:
-    """Show an entity whose state is kept as it is; `None` where showing it takes longer."""
+    """Show an entity whose current state is stored; None if showing it takes longer."""
     return reads.show_soon(ledger.context, ref)
 
 
 def _blame(past: Past, ref: str, field: str | None = None, **asked: Any) -> Blame:
-    """Show claims on the fields of an entity; an address may name the field after a #."""
+    """Show claims on the fields of an entity; the address may name a field after a #."""
     return wire.blamed(past, ref, field, **asked)
 
 
 def _prove_order(ledger: Ledger, *, shuffles: int = 100, progress: Progress | None = None) -> OrderProof:
-    """Try other orders of arrival, up to a number of them."""
+    """Try other orders of arrival, up to a limit."""
     if type(shuffles) is int and shuffles > SHUFFLES_MAX:
         raise Refused([Fault("shuffles", f"got {shown(shuffles)}", f"Send at most {SHUFFLES_MAX}.")], NO_READ)
     return ledger.prove_order(shuffles=shuffles, progress=progress)
@@ -115,7 +115,7 @@ def _capsule(ledger: Ledger, what: str) -> bytes:
 def _import_runs(
     ledger: Ledger, document: Any, idempotency_key: str | None = None, *, own: bool = False
 ) -> tuple[str, ...]:
-    """Record runs that happened elsewhere; with `own` only runs of the ledger's agent."""
+    """Import recorded runs; with `own` only runs of the ledger's agent."""
     from woodrat.importers import reader
     from woodrat.runs.verbs import documents
 
@@ -131,9 +131,9 @@ _DIFFERENT: Final[Mapping[str, Callable[..., Any]]] = {
     "runs.import_": _import_runs,
     "log.entries": log_routes.entries,
 }
-"""How verbs are carried out that a server answers in its own way."""
+"""Verbs that the server executes in its own way."""
 _SOON: Final[Mapping[str, Callable[..., Any]]] = {"show": _show_soon}
-"""How verbs are answered on the loop itself."""
+"""Verbs answered on the event loop."""
 
 ROUTES: Final[tuple[Route, ...]] = (
     *(declared_route(verb) for verb in verbs().values() if verb.declaration.path),

@@ -1,6 +1,6 @@
-"""Run routes: live runs, recorded over HTTP as they happen, and what is asked about recorded ones besides the verbs.
+"""Run routes: live runs, recorded over HTTP as they happen, and further questions about recorded runs.
 
-A live run is kept by the relay (`runs/relay.py`) while it lasts.
+The relay (`runs/relay.py`) keeps a live run while it lasts.
 """
 
 from __future__ import annotations
@@ -30,55 +30,55 @@ class StartedRun(Record):
     run: str
     """Its id."""
     basis: int | None
-    """The log position that its reads are answered at first."""
+    """The log position of its first reads."""
     log: str | None
-    """The log it is recorded in; none where it is the first entry of one."""
+    """The log that records it; None if its start is the first entry."""
     span: str | None
     """The id of its span."""
     started_at: str | None
     """When it started."""
     repeated: bool
-    """Whether an earlier call with the same key started it."""
+    """True if an earlier call with the same key started it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep(Record):
-    """A step of a run, and what it came to."""
+    """A step of a run, and its outcome."""
 
     run: str
     """The run."""
     repeated: bool
-    """Whether an earlier call with the same key recorded it."""
+    """True if an earlier call with the same key recorded it."""
     snapshot: Json = None
-    """What `show` read."""
+    """The snapshot that `show` read."""
     found: Json = None
-    """What another verb read."""
+    """The answer of another verb that reads."""
     verdict: Json = None
-    """What was decided."""
+    """The decision."""
     report: Json = None
-    """What was written."""
+    """The report of the write."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEntries(Record):
-    """Entries of a run that were sent."""
+    """Entries of a run, as received."""
 
     run: str
     """The run."""
     recorded: int
-    """How many were new."""
+    """Number of new entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumedRun(Record):
-    """A run that its caller carries on."""
+    """A run that its caller continues."""
 
     run: str
     """The run."""
     resumed_at: str | None
     """The time of its last entry."""
     runs: tuple[tuple[Json, ...], ...]
-    """The entries of the run, then those of each run that was started inside it."""
+    """The entries of the run, then those of each child run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class EndedRun(Record):
     run: str
     """The run."""
     status: str
-    """How it ended: done, error or cancelled."""
+    """Its status: done, error or cancelled."""
     repeated: bool
-    """Whether an earlier call with the same key ended it."""
+    """True if an earlier call with the same key ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +100,25 @@ class RunText(Record):
     run: str
     """The run."""
     projection: str
-    """What is told of it: decisions, commits, narrative or full."""
+    """The projection: decisions, commits, narrative or full."""
     text: str
     """The text."""
     tokens: int
-    """About how many tokens it costs."""
+    """Estimated number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteReceipt(Record):
-    """What a write of a run was answered."""
+    """The report of a write in a run."""
 
     agent: str
-    """Who wrote."""
+    """The agent that wrote."""
     key: str
     """The idempotency key of the write."""
     request: str
     """Digest of the request, in hex."""
     report: str
-    """The report, as it is kept with the key."""
+    """The report, as stored with the key."""
 
 
 def start(ledger: Ledger, relay: Relay, *, idempotency_key: str | None = None, **about: Any) -> StartedRun:
@@ -134,14 +134,14 @@ def record_step(
 
 
 def record_entries(ledger: Ledger, relay: Relay, *, run: str, entries: Any) -> RecordedEntries:
-    """Record steps of a run as its recorder wrote them."""
+    """Append entries of a run as its recorder wrote them."""
     return RecordedEntries(**relay.entries(ledger.context, run, entries))
 
 
 def resume(
     ledger: Ledger, relay: Relay, *, run: str, position: int | None = None, on_unknown: str = FAIL
 ) -> ResumedRun:
-    """Hand an interrupted run to a recorder elsewhere."""
+    """Hand an interrupted run over to another recorder."""
     return ResumedRun(**relay.resume(ledger.context, run, position, on_unknown))
 
 
@@ -151,7 +151,7 @@ def end(ledger: Ledger, relay: Relay, *, run: str, idempotency_key: str | None =
 
 
 def receipts(past: Past, run: str) -> tuple[WriteReceipt, ...]:
-    """Return what the writes of a run were answered."""
+    """Return the reports of the writes of a run."""
     from woodrat.runs import relay
 
     return tuple(WriteReceipt(**receipt) for receipt in relay.receipts(past.context, run))
@@ -173,7 +173,7 @@ def snapshot(past: Past, run: str) -> dict[str, Any]:
 
 
 def newly_stale(ledger: Ledger, after: int | None = None) -> Newly:
-    """Return what the next writes after a position made stale; default: after the end of the log."""
+    """Return the decisions made stale by the next writes after a position; default: after the end of the log."""
     from woodrat.explain.workers.follower import Follower
     from woodrat.ledger.moments import resolve_moment
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from woodrat.server.app import App
 
 HEADER_SECONDS: Final = 10
-"""How long a request's headers may take to arrive."""
+"""Time limit for the headers of a request."""
 
 
 CONNECTIONS_MAX: Final = 16_384
-"""How many connections are served at once; followers of the log keep theirs, and further ones wait for their turn."""
+"""Most connections at once; followers of the log keep theirs, and further ones wait."""
 
 
 BACKLOG: Final = 1_024

@@ -37,13 +37,13 @@ class Post(NamedTuple):
     """Where a worker finds itself."""
 
     lifeline: int
-    """A descriptor that comes to its end when the supervisor is gone."""
+    """A descriptor that reaches its end when the supervisor is gone."""
     port: int
     """The port to listen on."""
 
 
 def post() -> Post | None:
-    """Return where this process works; `None` where it is not a worker. Processes that it starts are not either."""
+    """Return the place of this worker process; None in other processes, its children included."""
     text = os.environ.pop(VARIABLE, None)
     if text is None:
         return None
@@ -52,15 +52,15 @@ def post() -> Post | None:
 
 
 class _Place:
-    """One of the workers, and those that took its place."""
+    """One of the workers, and its replacements."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.started = 0.0
         self.due = 0.0
-        """When to start one."""
+        """When to start it."""
         self.vain = 0
-        """How many in a row did not live long."""
+        """Number of short-lived ones in a row."""
 
 
 class Supervisor:
@@ -73,7 +73,7 @@ class Supervisor:
         self._ending = threading.Event()
 
     def run(self) -> int:
-        """Serve until this process is interrupted or asked to end; return the exit code that all of it comes to."""
+        """Serve until this process is interrupted or told to stop; return the exit code for all workers."""
         lifeline, held = os.pipe()
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -95,7 +95,7 @@ class Supervisor:
         self._ending.set()
 
     def _look_after(self, place: _Place, lifeline: int) -> int | None:
-        """Start a worker where there is none; return the code that all end with where another would not do better."""
+        """Start missing workers; return the exit code if a replacement would fail the same way."""
         now = monotonic()
         if place.process is not None:
             code = place.process.poll()
@@ -118,7 +118,7 @@ class Supervisor:
         return subprocess.Popen(self._command, env=environment, pass_fds=(lifeline,), start_new_session=True)
 
     def _end(self) -> None:
-        """Wait until all workers have ended by themselves, and end those that do not."""
+        """Wait until all workers have stopped, and kill the remaining ones."""
         deadline = monotonic() + END_SECONDS
         for place in self._places:
             if place.process is None:

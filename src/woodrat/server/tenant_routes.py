@@ -1,4 +1,4 @@
-"""Tenant routes: the state of a tenant's log and indexes, and its keys, for whoever looks after them."""
+"""Tenant routes: health of a tenant's log and indexes, and its keys, for administrators."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Health(Record):
-    """How a tenant's log and what is derived from it stand."""
+    """State of a tenant's log and derived data."""
 
     version: str
     """The server's version."""
     engine: str
-    """What keeps the log, such as `sqlite`."""
+    """The engine, such as `sqlite`."""
     tenant: str
     """The tenant."""
     position: int
-    """Where its log ends."""
+    """Position of its last entry."""
     recorded_at: str | None
-    """When the last entry was recorded; none in an empty log."""
+    """When the last entry was recorded; None in an empty log."""
     indexes: tuple[IndexPosition, ...]
-    """How far each index goes; they trail the log a little."""
+    """Position of each index; they lag a little."""
     refolding: tuple[Waiting, ...]
     """Types whose states wait to be kept anew, after a new version of their schema."""
 
 
 def health(ledger: Ledger) -> Health:
-    """Return how the log and the indexes of a tenant stand."""
+    """Return the state of a tenant's log and indexes."""
     from woodrat import __version__
     from woodrat.api.trailing_indexes import TRAILING
     from woodrat.ledger import indexer, refold
@@ -59,7 +59,7 @@ def health(ledger: Ledger) -> Health:
 
 
 def list_keys(ledger: Ledger) -> tuple[Key, ...]:
-    """Return the keys of a tenant, without their secrets, those made later last."""
+    """Return the keys of a tenant, without their secrets, in the order of creation."""
     return tuple(key for key in _keyring(ledger).all() if key.tenant == ledger.tenant)
 
 
@@ -72,7 +72,7 @@ def revoke(ledger: Ledger, key: str, reason: str | None = None) -> Key:
 
 
 def _keyring(ledger: Ledger) -> Keyring:
-    """Return the keys of the database that a ledger is in, managed as its agent."""
+    """Return the keys of a ledger's database, managed as its agent."""
     from woodrat.api.ledger import Ledger as Opened
 
     context: Any = ledger.context
@@ -110,4 +110,4 @@ ROUTES: Final[tuple[Route, ...]] = (
         example={"reason": "laptop lost"},
     ),
 )
-"""What the server offers for the tenant itself."""
+"""Routes about the tenant itself."""

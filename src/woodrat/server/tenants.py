@@ -1,4 +1,4 @@
-"""Tenants: the ledgers of a server, one for each tenant and agent that called, and the signers of their logs."""
+"""Tenants: the ledgers of a server, one for each tenant and agent, and the signers of their logs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 LOOKED_AT_MAX: Final = 500
-"""How many tenants one probe looks at."""
+"""Number of tenants that one probe checks."""
 
 
 class Tenants:
-    """The ledgers on one engine, opened as they are needed."""
+    """The ledgers on one engine, opened on demand."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class Tenants:
         self._refused: Sequence[TenantId] = ()
 
     def ledger(self, caller: Caller) -> Ledger:
-        """Return the ledger of a caller's tenant, as their agent has it."""
+        """Return the ledger of a caller's tenant and agent."""
         return self.of(caller.tenant, caller.agent)
 
     def of(self, tenant: str, agent: str) -> Ledger:
-        """Return a tenant's ledger as an agent has it."""
+        """Return the ledger of a tenant and an agent."""
         ledger = self._ledgers.get((tenant, agent))
         if ledger is None:
             ledger = self._ledgers[tenant, agent] = self._open(tenant, agent)
@@ -71,7 +71,7 @@ class Tenants:
         )
 
     def _signing(self, tenant: str) -> Signing | None:
-        """Return the signer of a tenant's log, one for all its agents, where there are keys to sign with."""
+        """Return the signer of a tenant's log, shared by all its agents; None without signing keys."""
         if self._proofs is None:
             return None
         signing = self._signings.get(tenant)
@@ -87,9 +87,9 @@ class Tenants:
         return signing
 
     def refused(self) -> Sequence[str]:
-        """Return the tenants to which nothing is written, as the signing keys remember more than their logs hold.
+        """Return tenants whose writes are refused because the signing keys remember more than their logs hold.
 
-        Each call looks at some that no call looked at yet, and again at those that it returned before.
+        Each call checks some tenants that no call has checked yet, and again the ones it returned before.
         """
         if self._proofs is None:
             return ()
@@ -103,6 +103,6 @@ class Tenants:
         return self._refused
 
     def close(self) -> None:
-        """Finish the signatures that are due."""
+        """Finish pending signatures."""
         for signing in self._signings.values():
             signing.close()

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Webhook(Record):
-    """A webhook, without the file of its secret, which says more of the machine than of the webhook."""
+    """A webhook, without the file of its secret, which would reveal a path of the machine."""
 
     id: str
     """Its id."""
     tenant: str
-    """Whose log is sent."""
+    """The tenant whose log is sent."""
     url: str
-    """Where to."""
+    """Its address."""
     kinds: tuple[str, ...]
-    """Kinds of entries that are sent; none means all."""
+    """Kinds of entries that are sent; empty means all."""
     position: int
-    """The last position it is done with."""
+    """The last delivered position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class AddedWebhook(Record):
     id: str
     """Its id."""
     tenant: str
-    """Whose log is sent."""
+    """The tenant whose log is sent."""
     url: str
-    """Where to."""
+    """Its address."""
     kinds: tuple[str, ...]
-    """Kinds of entries that are sent; none means all."""
+    """Kinds of entries that are sent; empty means all."""
     position: int
-    """The last position it is done with."""
+    """The last delivered position."""
     secret: str
-    """What its deliveries are signed with; it is shown this once."""
+    """The secret that signs its deliveries; it is shown only now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class RemovedWebhook(Record):
 
 @dataclass(frozen=True, slots=True)
 class RetriedWebhook(Record):
-    """A webhook whose failed deliveries are sent again."""
+    """A webhook whose failed deliveries are retried."""
 
     webhook: str
     """Its id."""
     retried: int
-    """How many deliveries."""
+    """Number of deliveries."""
 
 
 def list_webhooks(ledger: Ledger) -> tuple[Webhook, ...]:
@@ -74,7 +74,7 @@ def list_webhooks(ledger: Ledger) -> tuple[Webhook, ...]:
 
 
 def add(ledger: Ledger, url: Any, kinds: Any = (), after: Any = None, *, inside: bool = False) -> AddedWebhook:
-    """Add a webhook and make its secret; `inside` is for callers on this machine."""
+    """Add a webhook and make its secret; `inside` allows addresses on this machine."""
     from woodrat.server import webhooks
 
     hooks = webhooks.hooks_beside(ledger)
@@ -89,7 +89,7 @@ def add(ledger: Ledger, url: Any, kinds: Any = (), after: Any = None, *, inside:
 
 
 def remove(ledger: Ledger, webhook: str) -> RemovedWebhook:
-    """Send nothing to a webhook any more."""
+    """Remove a webhook."""
     from woodrat.server import webhooks
 
     webhooks.hooks_beside(ledger).remove(_own(ledger, webhook))
@@ -97,7 +97,7 @@ def remove(ledger: Ledger, webhook: str) -> RemovedWebhook:
 
 
 def dead_letters(ledger: Ledger, webhook: str | None = None) -> tuple[dict[str, Any], ...]:
-    """Return the deliveries that were given up."""
+    """Return the dead letters."""
     from woodrat.server import webhooks
 
     letters = webhooks.hooks_beside(ledger).dead(webhook)
@@ -105,7 +105,7 @@ def dead_letters(ledger: Ledger, webhook: str | None = None) -> tuple[dict[str, 
 
 
 def retry(ledger: Ledger, webhook: str, first: int | None = None) -> RetriedWebhook:
-    """Have dead letters delivered again."""
+    """Retry dead letters."""
     from woodrat.server import webhooks
 
     return RetriedWebhook(webhook, webhooks.hooks_beside(ledger).retry(_own(ledger, webhook), first))
@@ -122,7 +122,7 @@ def _shown(hook: Hook) -> dict[str, Any]:
 
 
 def _own(ledger: Ledger, webhook: str) -> str:
-    """Return a webhook's id, if it is one of the tenant."""
+    """Return the id of a webhook of this tenant; raise `NotFound` for others."""
     if webhook not in {hook.id for hook in _hooks_of(ledger)}:
         raise NotFound(f"{shown(webhook)}: there is no such webhook here. Nothing was changed. See GET /v1/webhooks.")
     return webhook

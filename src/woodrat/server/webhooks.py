@@ -1,7 +1,7 @@
-"""Webhooks: new entries of a log, sent to addresses that were named for it; signed, in order, at least once.
+"""Webhooks: new entries of a log, sent to registered addresses; signed, in order, at least once.
 
-Each webhook has its own place in the log, which is kept in a tenant of its own and moves on when a delivery was taken.
-A delivery that nobody takes after several tries becomes a dead letter, and the next one is sent. Secrets stay in their
+Each webhook has its own position in the log, which is stored in a tenant of its own and advances with each accepted
+delivery. A delivery that fails several times becomes a dead letter, and the next one is sent. Secrets stay in their
 files. `deliveries.py` sends; without a webhook no connection is ever opened.
 """
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
 
 WEBHOOKS_TENANT: Final = "woodrat.webhooks"
-"""The tenant that webhooks, their places and their dead letters are kept in."""
+"""The tenant that stores webhooks, their positions and their dead letters."""
 HOOK_TYPE, PLACE_TYPE, DEAD_TYPE = "webhook", "webhook_place", "dead_letter"
 SECRET_BYTES_MIN: Final = 16
 """Shortest secret."""
 HOOKS_MAX: Final = 100
 """Most webhooks of one tenant."""
 TRIES_MAX: Final = 8
-"""How often a delivery is tried before it is a dead letter."""
+"""Number of tries before a delivery becomes a dead letter."""
 NOT_ADDED: Final = "No webhook was added."
 
 
@@ -50,17 +50,17 @@ class Hook(Record):
     id: str
     """Its id."""
     tenant: str
-    """Whose log is sent."""
+    """The tenant whose log is sent."""
     url: str
-    """Where to."""
+    """Its address."""
     secret_file: str
-    """The file that holds the secret its deliveries are signed with."""
+    """The file with the secret that signs its deliveries."""
     kinds: tuple[str, ...]
-    """Kinds of entries that are sent; none means all."""
+    """Kinds of entries that are sent; empty means all."""
     position: int
-    """The last position it is done with."""
+    """The last delivered position."""
     inside: bool = True
-    """Whether it may be on the server's machine or in its networks, as the operator's may."""
+    """True if it may lead to the server's machine or its networks, as the operator's webhooks may."""
 
 
 class Hooks:
@@ -71,7 +71,7 @@ class Hooks:
         self._ledger, self._clock = ledger, clock
 
     def fresh_id(self) -> str:
-        """Return the id of a webhook that is about to be added."""
+        """Return an id for a new webhook."""
         return fresh_id(self._clock, "hook_")
 
     def add(
@@ -85,7 +85,7 @@ class Hooks:
         id: str | None = None,
         inside: bool = True,
     ) -> Hook:
-        """Add a webhook that is sent the entries of a tenant after a position."""
+        """Add a webhook that gets the entries of a tenant after a position."""
         faults = [*self.faults(tenant, url, kinds, after, inside=inside), *_secret_faults(secret_file)]
         if sum(hook.tenant == tenant for hook in self.all()) >= HOOKS_MAX:
             problem = f"{tenant} has {HOOKS_MAX} webhooks, which is the limit"
@@ -105,7 +105,7 @@ class Hooks:
 
     @staticmethod
     def faults(tenant: str, url: object, kinds: object, after: object, *, inside: bool = True) -> list[Fault]:
-        """Return what is wrong with a webhook that is to be added, apart from its secret."""
+        """Return the faults of a new webhook, apart from its secret."""
         faults = [*ids.tenant_faults(tenant), *_url_faults(url, inside=inside)]
         chosen = kinds if isinstance(kinds, list | tuple | set) else [kinds]
         if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
@@ -119,7 +119,7 @@ class Hooks:
         return faults
 
     def all(self) -> tuple[Hook, ...]:
-        """Return the webhooks there are, by id."""
+        """Return the webhooks, by id."""
         found = []
         for snapshot in _every(self._ledger, HOOK_TYPE):
             said: Any = snapshot.fields
@@ -135,18 +135,18 @@ class Hooks:
         return int(place)
 
     def remove(self, id: str) -> None:
-        """Send nothing to a webhook any more."""
+        """Remove a webhook."""
         if id not in {hook.id for hook in self.all()}:
             raise NotFound(f"{shown(id)}: there is no such webhook. Nothing was changed. See `woodrat webhooks list`.")
         self._ledger.delete(f"{HOOK_TYPE}/{id}")
 
     def move(self, id: str, position: int) -> None:
-        """Note that a webhook is done with everything up to a position; another server may have gone on since."""
+        """Record that a webhook has everything up to a position; another server may have advanced it further."""
         if position > self._place(id):
             self._ledger.store({"entity_type": PLACE_TYPE, "position": position, "$": {"key": id}})
 
     def bury(self, hook: Hook, first: int, last: int, tries: int, problem: str) -> None:
-        """Note a delivery that nobody took, and go on after it; both in one write."""
+        """Record a dead letter, and advance past it, in one write."""
         said = {"webhook": hook.id, "tenant": hook.tenant, "first": first, "last": last, "tries": tries}
         key, at = _letter(said), self._clock.now()
         self._ledger.store(
@@ -157,7 +157,7 @@ class Hooks:
         )
 
     def retry(self, id: str, first: int | None = None) -> int:
-        """Have dead letters of a webhook delivered again, all or the one that begins at a position; return how many."""
+        """Retry dead letters of a webhook, all or the one that begins at a position; return their number."""
         found = [letter for letter in self.dead(id) if first is None or letter["first"] == first]
         if not found:
             which = "" if first is None else f" that begins at {shown(first)}"
@@ -168,7 +168,7 @@ class Hooks:
         return len(found)
 
     def retried(self, letter: Mapping[str, Any], problem: str | None) -> None:
-        """Note how a dead letter fared that was delivered again: taken it is gone, otherwise it stays one."""
+        """Record the outcome of a retried dead letter: accepted, it is removed; otherwise it stays."""
         if problem is None:
             self._ledger.delete(f"{DEAD_TYPE}/{_letter(letter)}")
             return
@@ -177,11 +177,11 @@ class Hooks:
 
     @property
     def position(self) -> int:
-        """Where the log of webhooks stands; what is kept about them changes with it."""
+        """End of the log of webhooks, which changes with every change to them."""
         return self._ledger.position
 
     def dead(self, id: str | None = None) -> list[dict[str, Any]]:
-        """Return the deliveries that nobody took, of one webhook or all, by webhook and position."""
+        """Return the dead letters of one webhook or all, by webhook and position."""
         found = [dict(snapshot.fields) for snapshot in _every(self._ledger, DEAD_TYPE)]
         chosen = [letter for letter in found if id is None or letter["webhook"] == id]
         return sorted(chosen, key=lambda letter: (str(letter["webhook"]), letter["first"]))
@@ -193,7 +193,7 @@ def _letter(letter: Mapping[str, Any]) -> str:
 
 
 def hooks_beside(ledger: Ledger) -> Hooks:
-    """Return the webhooks of the database that a ledger is in."""
+    """Return the webhooks of a ledger's database."""
     from woodrat.api.ledger import Ledger as Opened
 
     kept = Opened(
@@ -207,7 +207,7 @@ def hooks_beside(ledger: Ledger) -> Hooks:
 
 
 def make_secret(folder: object, id: str, clock: Clock) -> tuple[str, str]:
-    """Return a fresh secret for a webhook and the file it is kept in, in a folder of keys that nobody else reads."""
+    """Return a new secret for a webhook and its file, in a private folder of keys."""
     if folder is None:
         remedy = "Start it with --signing-keys, or run `woodrat webhooks add` where the database is."
         raise Refused([Fault("keys", "this server has no folder to keep the secret in", remedy)], NOT_ADDED)
@@ -236,7 +236,7 @@ def signature(secret: bytes, at: int, body: bytes) -> str:
 
 
 def verify(secret: bytes, header: str, body: bytes, now: float, *, within_seconds: float = 300.0) -> bool:
-    """Return whether a delivery was signed with a secret, not long ago; for whoever receives it."""
+    """Return True if a delivery was signed with a secret, recently; for receivers."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at = parts.get("t", "")
     if not (at.isascii() and at.isdigit() and len(at) <= 12) or abs(now - int(at)) > within_seconds:

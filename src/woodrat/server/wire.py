@@ -1,4 +1,4 @@
-"""Wire: the JSON shapes that surfaces share, and what an error's code becomes on each of them."""
+"""Wire: the JSON shapes that surfaces share, and the code of an error on each of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from woodrat.state.source import Delivery
 
 DONE = 0
-"""Exit code of a command that did what it was asked."""
+"""Exit code of a successful command."""
 FOUND_SOMETHING = 1
 """Exit code of a check that found something: a difference, an order that matters."""
 EXIT_CODES: Mapping[str, int] = {
@@ -26,7 +26,7 @@ EXIT_CODES: Mapping[str, int] = {
     "outdated": 6,
     "forbidden": 7,
 }
-"""Exit code of a command, by the code of the error that ended it."""
+"""Exit code of a command, by error code."""
 HTTP_STATUS: Mapping[str, int] = {
     "refused": 400,
     "forbidden": 403,
@@ -35,9 +35,9 @@ HTTP_STATUS: Mapping[str, int] = {
     "corrupt": 500,
     "unavailable": 503,
 }
-"""Status of a response, by the code of the error it tells of."""
+"""HTTP status, by error code."""
 CONFLICT = 409
-"""Status where the ledger is older than what is remembered of it: no condition that the caller stated."""
+"""Status if the ledger is older than the signing keys remember, although the caller stated no condition."""
 RPC_CODES: Mapping[str, int] = {
     "refused": -32602,
     "forbidden": -32602,
@@ -46,25 +46,25 @@ RPC_CODES: Mapping[str, int] = {
     "corrupt": -32603,
     "unavailable": -32603,
 }
-"""Code of a JSON-RPC error where MCP has no tool error to give, by the code of the error it tells of."""
+"""JSON-RPC error code where MCP allows no tool error, by error code."""
 TITLES: Mapping[str, str] = {
     kind.code: (kind.__doc__ or "").split(". ")[0].rstrip(".")
     for kind in (Refused, Forbidden, NotFound, Outdated, Corrupt, Unavailable)
 }
-"""What a problem of each code is called: one title for one type, as RFC 9457 asks."""
+"""Title of a problem, by error code: one title for one type, as RFC 9457 requires."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 PIPE_CLOSED = 141
-"""Exit code when the reader of our output went away, as shells give it."""
+"""Exit code when the reader of our output is gone, as shells give it."""
 
 
 def exit_code(error: WoodratError) -> int:
-    """Return the exit code an error ends a command with."""
+    """Return the exit code for an error."""
     return EXIT_CODES[error.code]
 
 
 def http_status(error: WoodratError) -> int:
-    """Return the status of the response that tells of an error."""
+    """Return the HTTP status for an error."""
     if error.code == Outdated.code and error.details.get("damage") is not None:
         return CONFLICT
     return HTTP_STATUS[error.code]
@@ -89,20 +89,20 @@ def problem_of(code: str, status: int, detail: str, details: Mapping[str, Any], 
 
 
 def listing(items: Iterable[Any], position: int | None = None, cursor: str | None = None) -> dict[str, Any]:
-    """Return a list as a page is written: items that are plain JSON already; one that was read has its position."""
+    """Return the JSON of a page; its items are plain JSON already, and its position is that of the read."""
     written: dict[str, Any] = {"items": list(items)}
     return written if position is None else {**written, "cursor": cursor, "position": position}
 
 
 def blame(found: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:
-    """Return what became of every claim, by field."""
+    """Return the verdicts on every claim, by field."""
     return {name: [verdict.to_json() for verdict in verdicts] for name, verdicts in found.items()}
 
 
 def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Blame:
-    """Return the verdicts on what `text` names: an entity, or a field of it after the last #, unless `field` says it.
+    """Return the verdicts on an entity, or on the field of it after the last #, unless `field` names that.
 
-    A key may hold a # itself: where there is no such field, the whole is tried as an entity.
+    A key may contain a # itself: if there is no such field, the whole text is tried as an entity.
     """
     ref, mark, after = text.rpartition("#")
     if field is not None or not mark:
@@ -121,7 +121,7 @@ def blamed(past: Past, text: str, field: str | None = None, **asked: Any) -> Bla
 def explained(
     snapshot: Snapshot, verdicts: Mapping[str, tuple[Verdict, ...]], observations: Iterable[Stored]
 ) -> dict[str, Any]:
-    """Return a snapshot with the reason behind every value, and every observation it was merged from."""
+    """Return a snapshot with the reason for every value, and every observation behind it."""
     return {
         **snapshot.to_json(),
         "claims": blame(verdicts),
@@ -130,7 +130,7 @@ def explained(
 
 
 def source(id: str, content: bytes, deliveries: Iterable[Delivery]) -> dict[str, Any]:
-    """Return a source with its content: as text where it is UTF-8, else as base64."""
+    """Return a source with its content: as text if it is UTF-8, else as base64."""
     found: dict[str, Any] = {
         "source": id,
         "bytes": len(content),

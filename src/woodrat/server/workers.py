@@ -1,10 +1,9 @@
-"""Workers: processes that answer heavy reads, so that the process that serves keeps its interpreter to itself.
+"""Workers: processes that answer heavy reads, so that the serving process keeps its interpreter to itself.
 
-A worker is started when it is first needed, opens the database for reading by itself, runs at a low priority and
-answers one job after the other. A job that is cancelled ends its process, whatever it is at; the next job gets
-another. When the server is gone, so are its workers.
+A worker is started on demand, opens the database read-only, runs at low priority and answers one job after the other. A
+cancelled job ends its process; the next job gets a new one. When the server is gone, so are its workers.
 
-What a worker sends is one pickled object after the other: how far it is, as often as it likes, then the answer.
+A worker sends pickled objects: its progress, any number of times, then the answer.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from woodrat.server.tenants import Tenants
 
 NICE: Final = 15
-"""How far a worker steps back behind the process that serves, as `nice` counts it."""
+"""Niceness of a worker relative to the serving process."""
 END_SECONDS: Final = 1.0
-"""How long a worker without work may take to end."""
+"""Time for an idle worker to exit."""
 TELL_SECONDS: Final = 0.25
-"""How often a worker says how far it is."""
+"""Interval between progress messages."""
 
 _BEGIN: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
@@ -47,22 +46,23 @@ _BEGIN: Final = (
 
 
 class Plan(NamedTuple):
-    """What a worker has to know before its first job."""
+    """Configuration of a worker."""
 
     opener: Callable[[], Engine]
     """Opens the database, to read."""
     strict: bool | str
-    """Whether types without a schema are refused."""
+    """True if types without a schema are refused."""
     proofs: str | None
     """The folder of signing keys."""
     redact: str | None
-    """What never reaches the log."""
+    """Redacted keys, which never reach the log."""
 
 
 def plan_for(
     engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool | str
 ) -> Plan | None:
-    """Return what another process needs to open the ledger; `None` where it could not, or would merge otherwise."""
+    """Return the configuration with which another process opens the ledger; None if it could not, or would merge
+    differently."""
     opener = engine.elsewhere()
     if opener is None or set(policies) != set(BUILTIN):
         return None
@@ -70,26 +70,26 @@ def plan_for(
 
 
 class WorkerFailed(Exception):
-    """A worker made a mistake of its own: by which class of error, and where; its message may hold contents."""
+    """A worker failed by a fault of our own: class and place of the error; its message may hold contents."""
 
 
 class Workers:
-    """The workers of a server. Any thread may ask; each job has a worker to itself meanwhile."""
+    """The workers of a server. Thread-safe; each job has a worker to itself."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._lock = threading.Lock()
         self._idle: list[Worker] = []
         self.alive: set[Worker] = set()
-        """Those that were started and have not ended."""
+        """Running workers."""
         self._closed = False
         self.started = 0
-        """How many were started so far."""
+        """Number of workers started so far."""
 
     def ask(self, job: Job, tell: Progress | None = None) -> Any:
-        """Return the answer to a job, or raise its error; when this thread's work is cancelled, the process ends.
+        """Return the answer to a job, or raise its error; if this thread's work is cancelled, the process ends.
 
-        `tell` is told how far it is, where the job says so.
+        `tell` is called with the progress, if the job reports it.
         """
         cancellation = here() or Cancellation()
         worker = self._take()
@@ -131,7 +131,7 @@ class Workers:
             self.alive.discard(worker)
 
     def close(self) -> None:
-        """End every worker, whatever it is at."""
+        """Kill every worker."""
         with self._lock:
             self._closed = True
             workers = list(self.alive)
@@ -143,7 +143,7 @@ class Workers:
 
 
 class Worker:
-    """One worker, as seen from the process that serves."""
+    """One worker, seen from the serving process."""
 
     def __init__(self, plan: Plan) -> None:
         command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
@@ -155,7 +155,7 @@ class Worker:
         self._ending = threading.Lock()
 
     def ask(self, job: Job, tell: Progress | None = None) -> tuple[bool, Any]:
-        """Return whether there is an answer, and the answer; `tell` is told what the worker says meanwhile."""
+        """Return a flag for an answer, and the answer; `tell` is called with the progress until then."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             if self._plan is not None:
@@ -171,13 +171,13 @@ class Worker:
             return False, None
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         with self._ending:
             if self.process.poll() is None:
                 self.process.kill()
 
     def end(self) -> None:
-        """End the process, and take leave of it."""
+        """Kill the process, and wait for its end."""
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             with suppress(OSError, ValueError):
@@ -198,7 +198,7 @@ def _error(told: dict[str, Any]) -> WoodratError:
 
 
 def serve() -> int:
-    """Answer the jobs that come in on standard input, until there are no more."""
+    """Answer the jobs from standard input until it ends."""
     import signal
 
     from woodrat.clock import SystemClock
@@ -231,7 +231,8 @@ def serve() -> int:
 
 
 def answer_to(job: Job, ledgers: Tenants, tell: Progress) -> dict[str, Any]:
-    """Return the answer to a job, or what went wrong, as it is sent back; `tell` is told how far it is, if it tells."""
+    """Return the answer to a job, or its error, as it is sent; `tell` is called with the progress, if the job reports
+    it."""
     given = {**job.given, "progress": seldom(tell, TELL_SECONDS)} if job.tells else dict(job.given)
     try:
         return {"answer": job.answer(ledgers.of(job.tenant, job.agent), given)}

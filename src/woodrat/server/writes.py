@@ -1,7 +1,7 @@
-"""Writes: how a write is carried out: by the one committer, with a bound on how many wait for it.
+"""Writes: the execution of a write by the one committer, with a bounded queue.
 
-Writes that wait at the same time share a durable transaction. For those that take long all others wait, so they go
-one after the other, and of one key not all the time.
+Writes that wait at the same time share a durable transaction. Long writes block all others, so they run one after the
+other, and one key gets a limited share of the time.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from woodrat.server.route import Route
 
 PACED_RECORDS: Final = 500
-"""From how many records on a write is a long one."""
+"""Number of records from which a write is long."""
 LONG_RECORDS: Final = 20
-"""From how many records on the report of a write is spelled in a thread."""
+"""Number of records from which a report is serialised in a thread."""
 SHARE: Final = 0.5
-"""How much of the time one key may have long writes committed."""
+"""Share of the time that one key may use for long writes."""
 BURST_SECONDS: Final = 0.5
-"""How long it may do so before that share counts."""
+"""Burst before that share applies."""
 
 
 class Writes:
-    """Carries out writes; from one event loop."""
+    """Executes writes; from one event loop."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class Writes:
         self._threads, self._turns = threads, turns
         self._pace = Pace(SHARE, BURST_SECONDS)
         self._waiting: Counter[tuple[str, str | None]] = Counter()
-        """How many writes wait for their commit, by tenant and key; those of all keys of a tenant under no key."""
+        """Queue length by tenant and key; the whole tenant's under no key."""
         self.open = 0
-        """How many wait, of all keys together."""
+        """Queue length of all keys."""
 
     async def write(self, caller: Caller, call: Callable[[], Any]) -> Any:
-        """Do something that writes; it is durable before this returns."""
+        """Execute a write; it is durable before this returns."""
         self._begin(caller)
         try:
             return await self._committer.carry_out(call, tenant=TenantId(caller.tenant))
@@ -68,7 +68,7 @@ class Writes:
             self._end(caller)
 
     async def carry_out(self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any) -> Reply:
-        """Carry out a call of a route that writes."""
+        """Execute a call of a route that writes."""
         records = given.get("records")
         count = len(records) if isinstance(records, list) else 1
         self._begin(caller)
@@ -91,7 +91,7 @@ class Writes:
     async def _commit_in_pace(
         self, caller: Caller, ledger: Ledger, route: Route, given: dict[str, Any], body: Any
     ) -> Any:
-        """Commit a long write, for which all others wait; one after the other of a key, and not all the time."""
+        """Commit a long write, which blocks all others; one at a time for a key, within its share of time."""
         loop, key = asyncio.get_running_loop(), caller.key
         async with self._turns["long_writes"].turn(caller):
             await self._pace.wait(key)
@@ -112,7 +112,8 @@ class Writes:
             raise body.refused(refusal) if type(body) is Lines else refusal from None
 
     async def _commit_step(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
-        """Record a step of a run; a run of which not all could be recorded is not kept: the log says how it stands."""
+        """Record a step of a run; a run that could not be recorded whole is dropped from memory, because the log has
+        its state."""
         relay = self._relay
         try:
             return await self._committer.carry_out(
@@ -126,7 +127,7 @@ class Writes:
             raise
 
     def _begin(self, caller: Caller) -> None:
-        """Count a write that waits for its commit; one too many, of a key, a tenant or all, is refused."""
+        """Count a waiting write; refuse it beyond the limit of its key, its tenant or all."""
         limits, waiting = self._limits, self._waiting
         key_max, all_max = limits.writes_waiting_per_key, limits.writes_waiting_max
         if waiting[caller.tenant, caller.key] >= key_max:
@@ -140,13 +141,13 @@ class Writes:
         self.open += 1
 
     def _end(self, caller: Caller) -> None:
-        """Count that a write waits no longer."""
+        """Count a write that no longer waits."""
         self.open -= 1
         for key in (caller.key, None):
             count_down(self._waiting, (caller.tenant, key))
 
 
 def _too_many(status: int, many: str) -> Rejected:
-    """Return what to say where too many writes wait for their commit."""
+    """Return the error if too many writes wait for their commit."""
     text = f"{many} to be committed, which is the limit. Nothing was written. Send the same call again in a second."
     return Rejected(status, text, ((b"retry-after", b"1"),), code="unavailable")

@@ -1,1 +1,1 @@
-"""State: what is believed, and why. Pure."""
+"""State: beliefs, and the reasons for them. Pure."""

@@ -1,7 +1,7 @@
-"""As-of: the coordinate a read is answered at, on two clocks.
+"""As-of: the coordinate of a read, on two clocks.
 
-`position` bounds what was known, `effective` what was true: first the observations are selected, then they are
-merged, so an answer about the past is what a merge at that time would have given.
+`position` bounds what was known, `effective` what was true: observations are first selected, then merged, so an answer
+about the past is the merge result at that time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Stored(NamedTuple):
     position: int
     """Where it stands."""
     observation: Observation
-    """What it says."""
+    """The observation."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the observation as plain JSON, with its position beside its own keys."""
@@ -28,17 +28,17 @@ class Stored(NamedTuple):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Stored:
-        """Return what `to_json` wrote."""
+        """Parse the output of `to_json`."""
         return cls(value["position"], Observation.from_json(value))
 
     @staticmethod
     def compact_members() -> tuple[str, ...]:
-        """Return what a list shows of it; as `COMPACT` of other records, which a named tuple cannot have."""
+        """Return its compact form for lists, as `COMPACT` of other records, which a named tuple cannot have."""
         return ("position", *Observation.COMPACT)
 
     @staticmethod
     def json_schema(describe: Describe) -> dict[str, Any]:
-        """Return the JSON Schema of what `to_json` writes."""
+        """Return the JSON Schema of the output of `to_json`."""
         said = Observation.json_schema(describe)
         position = {"type": "integer", "description": "Where it stands in the log."}
         return {
@@ -56,10 +56,10 @@ class AsOf:
     position: int
     """The last position that counts, inclusive."""
     effective: str | None = None
-    """Only what was true by then counts (fixed-width UTC); left out, everything known does."""
+    """Only statements true by then count (fixed-width UTC); None counts all known ones."""
 
     def selects(self, stored: Stored) -> bool:
-        """Return whether an observation counts here; a retraction does whatever its `valid_from` is."""
+        """Return True if an observation counts here; a retraction counts with any `valid_from`."""
         if stored.position > self.position:
             return False
         observation = stored.observation

@@ -38,7 +38,7 @@ RUN, SOURCE, SCHEMA = "run", "source", "schema"
 RELATION = "relation"
 OBSERVED, SAID, SOURCES, BLOCKS = "observed", "said", "sources", "blocks"
 BLOCK: Final = 64
-"""How many positions a block has: whoever looks for entries by block reads so many at most for each."""
+"""Number of positions in a block: a look-up by block reads at most this many entries for each."""
 POSITION_BYTES: Final = 8
 DIGEST_BYTES: Final = 32
 _DIGEST: Final = b"#"
@@ -51,7 +51,7 @@ READING: Final = "reading/"
 BEGUN: Final = "begun"
 """Where readings begin; the rows hold their ids."""
 LINE: Final = "line/"
-"""What is recorded of a reading; its id follows, and the rows hold the bodies of its beginning and of its end."""
+"""Prefix of the rows of an interpretation; its id follows, and the rows hold the bodies of its start and its end."""
 SAID_FROM: Final = "from/"
 """Observations that name a source or a reading; its name follows."""
 SAID_BY: Final = "by/"
@@ -62,7 +62,7 @@ RECEIVED: Final = "received"
 STARTED: Final = "interpretation.started"
 ENDED: Final = "interpretation.ended"
 MARKS: Final = {STARTED: b"+", ENDED: b"-"}
-"""What stands before a body in a row of a reading."""
+"""Separator before a body in a row of an interpretation."""
 
 EntryRow = tuple[str, bytes, bytes]
 """A row: its index, its key, its value. It is true from the position of its entry on."""
@@ -79,7 +79,7 @@ def position_of(key: bytes) -> int:
 
 
 def text_prefix(text: str) -> bytes:
-    """Return what the keys of a text begin with: a run, a type, or any term; no text holds what ends it."""
+    """Return the key prefix of a text: a run, a type, or any term; no text contains its terminator."""
     return b"%b\0" % text.encode()
 
 
@@ -89,12 +89,12 @@ def term_key(term: str, position: int) -> bytes:
 
 
 def observed_key(observed_at: str, digest: bytes) -> bytes:
-    """Return what the keys of `observed` begin with for an observation; its position follows."""
+    """Return the key prefix of an observation in `observed`; its position follows."""
     return b"%b\0%b" % (observed_at.encode(), digest)
 
 
 def digest_prefix(digest: bytes) -> bytes:
-    """Return what the keys of `source`, `relation` and `same_as` of a digest begin with."""
+    """Return the key prefix of a digest in `source`, `relation` and `same_as`."""
     return _DIGEST + digest
 
 
@@ -104,7 +104,7 @@ def digest_of(key: bytes) -> bytes:
 
 
 def relation_prefix(digest: bytes, type: str) -> bytes:
-    """Return what the keys of the relations of a type that name an entity begin with."""
+    """Return the key prefix of the relations of a type that name an entity."""
     return b"%b%b%b\0" % (_DIGEST, digest, type.encode())
 
 
@@ -119,12 +119,12 @@ def relation_of(key: bytes) -> Ref:
 
 
 def relation_name(ref: Ref) -> bytes:
-    """Return what a key of a relation ends in."""
+    """Return the end of a relation's key."""
     return b"%b\0%b\0" % (ref.type.encode(), ref.key.encode())
 
 
 def relation_named(name: bytes) -> Ref:
-    """Return the relation of which a key ends so; `ValueError` if it is none."""
+    """Return the relation whose key ends so; `ValueError` if it is none."""
     type, _, key = name[:-1].partition(b"\0")
     return Ref(type.decode(), key.decode())
 
@@ -132,9 +132,9 @@ def relation_named(name: bytes) -> Ref:
 def rows_of(
     kind: str, body: bytes | None, meaning: Meaning, position: int, alone_at: str | None = None
 ) -> list[EntryRow]:
-    """Return the rows that an entry asks for; `meaning` is what its body means.
+    """Return the rows of an entry; `meaning` is its parsed body.
 
-    `alone_at` is when it was recorded, if it is the only one of its write.
+    `alone_at` is the time of recording, if it is the only entry of its write.
     """
     if isinstance(meaning, Observation):
         rows = block_rows(meaning, position, alone_at)
@@ -174,9 +174,9 @@ def observation_rows(said: Observation, position: int, alone_at: str | None) -> 
 
 
 def source_rows(kind: str, body: bytes, position: int) -> list[EntryRow]:
-    """Return the rows of a delivery, or of the beginning or the end of a reading.
+    """Return the rows of a delivery, or of the start or the end of an interpretation.
 
-    A list tells of readings by them, without looking at their entries.
+    Lists show interpretations from these rows, without reading their entries.
     """
     value: Any = form.decode(body)
     id = value.get("source" if kind == RECEIVED else "interpretation") if isinstance(value, dict) else None
@@ -192,7 +192,7 @@ def source_rows(kind: str, body: bytes, position: int) -> list[EntryRow]:
 
 
 def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
-    """Return the rows of an entity that was first spoken of at a position; only a relation has any.
+    """Return the rows of an entity first mentioned at a position; only a relation has any.
 
     Each observation of a relation asks for them. Those of the first count: a key has one row.
     """

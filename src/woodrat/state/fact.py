@@ -1,4 +1,4 @@
-"""Fact: a named value with its origin; what decisions are made on."""
+"""Fact: a named value with its origin, the material of decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fact(Record):
     """A value with its origin; hand it to `decide` under its own name, or under another in a mapping."""
 
     name: str
-    """What it is called: the field, the input, the last part of the path."""
+    """Its name: the field, the input, the last part of the path."""
     value: Json
     """The value; null when there is none."""
     origin: Origin

@@ -1,10 +1,10 @@
 """Fingerprint: one digest over the values of a tenant's state.
 
 The digest is the root of a collapsed 16-ary radix tree over entity digests. Such a tree has one shape per set, so the
-order of insertions and removals does not show in it. Two trees are compared without walking what is equal.
+order of insertions and removals does not show in it. Two trees are compared without walking equal subtrees.
 
-A tree never changes; `put` and `remove` return another one that shares all but one path with it. Hashes are
-worked out when first asked for, and kept.
+A tree never changes; `put` and `remove` return another one that shares all but one path with it. Hashes are computed on
+demand, and kept.
 
 The bytes are specified in docs/formats/fingerprint.md.
 """
@@ -155,17 +155,17 @@ EMPTY = Tree()
 
 
 def differing(a: Tree, b: Tree) -> Iterator[bytes]:
-    """Yield, in order, the entity digests whose value differs or which only one tree has.
+    """Yield, in order, the entity digests whose value differs, or which only one tree has.
 
-    Subtrees with equal hashes are not entered, so the work goes with the differences.
+    Subtrees with equal hashes are skipped, so the work is proportional to the differences.
     """
     return _differing(a.node, b.node)
 
 
 def subtree_hash(pairs: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """Return the hash of the node over these (entity, value) digests; none over none.
+    """Return the hash of the node over these (entity, value) digests; None over none.
 
-    It is that of the tree over them, of which nothing is kept.
+    It equals that of the tree over them, without building the tree.
     """
     leaves = sorted(dict(pairs).items())
     for entity, value in leaves:
@@ -239,12 +239,12 @@ def _bit(nibble: int) -> int:
 
 
 def _slot(bitmap: int, nibble: int) -> int:
-    """Return how many children stand before `nibble`."""
+    """Return the number of children before `nibble`."""
     return (bitmap >> (16 - nibble)).bit_count()
 
 
 def _shared(a: bytes, b: bytes) -> int:
-    """Return how many leading nibbles two entity digests share."""
+    """Return the number of leading nibbles that two entity digests share."""
     distance = int.from_bytes(a, "big") ^ int.from_bytes(b, "big")
     return NIBBLES - (distance.bit_length() + 3) // 4
 
@@ -256,7 +256,7 @@ def _forked(depth: int, a: _Node, b: _Node) -> _Branch:
 
 
 def _built(leaves: list[_Leaf]) -> _Node:
-    """Return the tree over leaves sorted by entity; what the first and the last share, all share."""
+    """Return the tree over leaves sorted by entity; a prefix of the first and the last is shared by all."""
     if len(leaves) == 1:
         return leaves[0]
     depth = _shared(leaves[0].entity, leaves[-1].entity)
@@ -302,7 +302,7 @@ def _entities(node: _Node | None) -> Iterator[bytes]:
 
 
 def _differing(a: _Node | None, b: _Node | None) -> Iterator[bytes]:
-    """Yield what differs between two nodes that stand in the same place."""
+    """Yield the differences of two nodes in the same place."""
     if a is b:
         return
     if a is None or b is None:
@@ -325,7 +325,7 @@ def _differing(a: _Node | None, b: _Node | None) -> Iterator[bytes]:
 
 
 def _below(node: _Node, depth: int, nibble: int) -> _Node | None:
-    """Return what `node` has at `nibble` of `depth`: a child, itself if it lies wholly there, or None."""
+    """Return the part of `node` at `nibble` of `depth`: a child, itself if it lies wholly there, or None."""
     if isinstance(node, _Branch) and node.depth == depth:
         return node.child(nibble)
     return node if _nibble(node.entity, depth) == nibble else None

@@ -1,7 +1,7 @@
-"""Formats: what `format` of a schema asks of a text that is stored, checked at surfaces and never in a merge.
+"""Formats: the checks of `format` in a schema on stored text, made at surfaces and never in a merge.
 
-The checks are our own and pinned: the same text is sound on every machine and under every version of a library. A
-format that is not listed here asks for nothing.
+The checks are our own and pinned: the same text is valid on every machine and under every version of a library. Other
+formats check nothing.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ CHECKS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
     "date or year": (_is_date_or_year, "a date such as 2026-01-05, or a year"),
     "uuid": (_matcher(_UUID), "a UUID such as 123e4567-e89b-12d3-a456-426614174000"),
 }
-"""Every format that is checked, and what to send; those from `domain` to `date or year` are of built-in types.
+"""Every checked format, with an example; those from `domain` to `date or year` are of built-in types.
 
-Spaces around an e-mail address or a domain are no fault: identity trims them.
+Spaces around an e-mail address or a domain are allowed: identity trims them.
 """
 
 Find = Callable[[Json, str], Iterator[Fault]]
-"""Yields what is wrong with a value at a path."""
+"""Yields the faults of a value at a path."""
 Fits = Callable[[Json], bool]
 """Whether a value fits a subschema, formats aside."""
 COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf")
@@ -102,9 +102,9 @@ COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf")
 
 
 def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], bool]]:
-    """Return what says that a text is sound, by field, for fields that state a format and apply no other schema.
+    """Return tests of text, by field, for fields that state a format and apply no other schema.
 
-    It answers for text alone, as `compile_formats` does, without saying what is wrong.
+    They test text alone, as `compile_formats` does, without describing faults.
     """
     properties = document.get("properties")
     found = properties.items() if isinstance(properties, Mapping) else ()
@@ -118,9 +118,9 @@ def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], boo
 
 
 def compile_formats(document: Mapping[str, Any], fits: Callable[[str], Fits]) -> dict[str, Find]:
-    """Return what checks the values of fields, by name, for those of which a schema states a format somewhere.
+    """Return checks of values, by field, for fields whose schema states a format anywhere.
 
-    `fits` tells whether a value fits the subschema at a pointer: a format counts only in a branch that a value takes.
+    `fits` tests a value against the subschema at a pointer: a format counts only in a branch that the value takes.
     """
     properties = document.get("properties")
     if not isinstance(properties, Mapping):
@@ -141,9 +141,9 @@ class _Compiler:
         self._fits = fits
 
     def compile(self, schema: Any, pointer: str, name: str, depth: int) -> Find | None:
-        """Return what checks a value against the formats in its schema; `None` where there is none.
+        """Return a check of a value against the formats in its schema; None if there are none.
 
-        Formats are its own, of its items, of its members, and of what it applies to the same value.
+        Formats are its own, those of its items and members, and those of subschemas applied to the same value.
         """
         if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
             return None
@@ -177,7 +177,7 @@ class _Compiler:
         return _all([faults, *same]) if same else faults
 
     def _applied(self, schema: Mapping[str, Any], pointer: str, name: str, depth: int) -> list[Find]:
-        """Return what checks a value against the formats of what a schema applies to the same value."""
+        """Return a check of a value against the formats of subschemas applied to the same value."""
         found: list[Find | None] = []
         ref = schema.get("$ref")
         if isinstance(ref, str) and ref.startswith("#/$defs/"):
@@ -200,7 +200,7 @@ def _listed(schema: Mapping[str, Any], keyword: str) -> list[Any]:
 
 
 def _all(finds: Sequence[Find]) -> Find:
-    """Return what checks a value against the formats of several subschemas that all count."""
+    """Return a check of a value against the formats of several subschemas that all apply."""
 
     def faults(value: Json, path: str) -> Iterator[Fault]:
         told: set[Fault] = set()
@@ -214,7 +214,7 @@ def _all(finds: Sequence[Find]) -> Find:
 
 
 def _any(branches: Sequence[tuple[Fits, Find | None]]) -> Find:
-    """Return what checks a value against branches of which one has to hold: those that it fits, formats aside."""
+    """Return a check of a value against alternative branches: those that it fits apart from formats."""
 
     def faults(value: Json, path: str) -> Iterator[Fault]:
         wrong: list[Fault] = []

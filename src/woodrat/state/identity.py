@@ -1,4 +1,4 @@
-"""Identity: which entity a record speaks of: the first rule of its schema whose fields are all there makes the key."""
+"""Identity: the entity of a record: the first rule of its schema whose fields are all present makes the key."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def quick_key(schema: Schema, fields: Mapping[str, Json]) -> str | None:
 def identify(
     schema: Schema, fields: Mapping[str, Json], stated_key: str | None, path: str = ""
 ) -> tuple[str, Rule | None]:
-    """Return the key of the entity that `fields` speak of, and the rule that made it (None for a stated key).
+    """Return the key of the entity that `fields` describe, and the rule that made it (None for a stated key).
 
-    A stated key wins and is taken as it is. `Refused` says what would identify a record that nothing identifies,
-    or what is wrong with the key; `path` is where the record stands in the input.
+    A stated key wins and is taken unchanged. `Refused` says what would identify a record without identity, or what is
+    wrong with the key; `path` is the place of the record in the input.
     """
     if stated_key is not None:
         if faults := ids.ref_faults(schema.type, stated_key, f"{path}/$"):
@@ -53,20 +53,20 @@ def identify(
 def shared_values(schema: Schema, fields: Mapping[str, Json]) -> list[tuple[str, str]]:
     """Return (rule, key folded by `match-fold-1`) for every rule whose fields are all present, in their order.
 
-    Two entities with such a pair in common share an identifying value and may be one; nothing joins them silently.
+    Two entities with a common pair share an identifying value and may be one; nothing joins them silently.
     """
     return [(rule.text, match.fold(key)) for rule in schema.identity if (key := key_by(rule, fields)) is not None]
 
 
 class Identifying:
-    """The identifying values said of one entity, under one schema; a relation has none."""
+    """The identifying values stated for one entity, under one schema; a relation has none."""
 
     __slots__ = ("_before", "_pick", "_texts", "_values", "found", "wanted")
 
     def __init__(
         self, ref: Ref, fields: Collection[str], values: Callable[[Mapping[str, Json]], list[tuple[str, str]]]
     ) -> None:
-        """Begin with none; `fields` are those that identify, and `values` gives `shared_values` under their schema."""
+        """Begin with none; `fields` are the identifying ones, and `values` returns `shared_values` of their schema."""
         self.found: dict[tuple[str, str], None] = {}
         """The values, as `shared_values` gives them, each once."""
         self.wanted = fields if fields and relation.endpoints(ref) is None else ()
@@ -75,10 +75,10 @@ class Identifying:
         self._before: list[tuple[str, Json]] | None = None
         self._pick: Callable[[Any], Any] | None = itemgetter(*self.wanted) if self.wanted else None
         self._texts: object = None
-        """What it picked from the observation before, where that has text for all of them."""
+        """The identifying texts of the previous observation, if all are text."""
 
     def add(self, said: Observation) -> None:
-        """Take in what an observation says of the fields that identify; mostly it is what another said before."""
+        """Add the identifying fields of an observation; mostly they repeat the previous ones."""
         if said.op in STATING:
             fields = said.fields
             if self._texts is not None:

@@ -72,7 +72,7 @@ class Rule:
 
 
 DEFAULT_RULES: tuple[Rule, ...] = tuple(Rule((Part(name),)) for name in ("id", "email", "name", "title"))
-"""What identifies an entity whose type has no schema, or whose schema states no rules."""
+"""Default rules for a type without a schema, or whose schema states none."""
 
 
 def parse_rules(
@@ -107,7 +107,7 @@ def parse_rules(
 
 
 def _parse_part(stated: object, path: str, faults: list[Fault]) -> Part:
-    """Return the part stated at `path`; what is wrong with it is added to `faults`."""
+    """Return the part stated at `path`; add its faults to `faults`."""
     remedy = 'Write a field name, or {"field": name, "fold": [...]}.'
     if isinstance(stated, str):
         stated = {"field": stated}
@@ -132,10 +132,10 @@ def _parse_part(stated: object, path: str, faults: list[Fault]) -> Part:
 
 
 def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:
-    """Return the key `rule` makes of `fields`, or None where a field is absent, null, redacted or empty once folded.
+    """Return the key that `rule` makes of `fields`, or None if a field is absent, null, redacted or empty once folded.
 
-    One text value is the key itself; anything else is written as canonical JSON, several values as an array. So
-    an `id` of 42 and an `id` of "42" make the same key.
+    One text value is the key itself; anything else is written as canonical JSON, several values as an array. So an `id`
+    of 42 and an `id` of "42" make the same key.
     """
     if len(rule.parts) == 1:
         part = rule.parts[0]

@@ -1,6 +1,6 @@
 """Interpretation: one reading of a source by a model or a parser; auditable, not replayable.
 
-It stands before the log: what it read becomes observations that name it, and no merge ever calls a model.
+It happens before the log: its results become observations that name it, and no merge ever calls a model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Interpretation(Record):
     """One reading of a source; `status` is `started` until its end is recorded."""
 
     COMPACT: ClassVar = ("id", "source", "agent", "started_at", "model", "status", "error")
-    """What a list shows of it."""
+    """Its members in lists."""
 
     id: ids.InterpretationId
     """A fresh id: a reading happens, it is not said twice."""
@@ -46,7 +46,7 @@ class Interpretation(Record):
     ended_at: str | None = None
     """When it ended."""
     usage: Mapping[str, Json] = field(default_factory=dict)
-    """What it cost, as the model reported it."""
+    """Its cost, as the model reported it."""
     error: str | None = None
     """Why it failed."""
 

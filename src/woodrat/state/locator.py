@@ -1,7 +1,7 @@
-"""Locator: where in its source a statement was read, and the words that stand there.
+"""Locator: the place in its source where a statement was read, and the words there.
 
-A locator has any of `page`, `line` with `end_line`, `pointer` and `quote`. What it points at can be shown of sources
-that are text (lines, quotes) or JSON (pointers); of any other source it is kept and shown as it is.
+A locator has any of `page`, `line` with `end_line`, `pointer` and `quote`. Its target can be shown for sources that are
+text (lines, quotes) or JSON (pointers); for any other source it is stored and shown unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POINTER_BYTES_MAX: Final = 4_096
 EXCERPT_CHARACTERS_MAX: Final = 500
 """How much of a source is shown beside a value."""
 CONTENT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Largest source that is searched for what a locator points at."""
+"""Largest source that is searched for the target of a locator."""
 
 _NUMBERS: Final = ("page", "line", "end_line")
 _PARTS: Final = frozenset({*_NUMBERS, "pointer", "quote"})
@@ -74,7 +74,7 @@ def _text_faults(value: object, path: str, least: int, most: int) -> list[Fault]
 
 
 class Content:
-    """A source as locators look at it: as text with lines and as JSON, as far as it is either."""
+    """A source for locators: as text with lines and as JSON, if it is either."""
 
     def __init__(self, content: bytes) -> None:
         self.text: str | None = None
@@ -112,7 +112,7 @@ class Content:
 
 
 def mismatches(locator: Mapping[str, Any], content: Content, path: str) -> list[Fault]:
-    """Return what a locator points at that its source does not have, as far as the source can tell."""
+    """Return the parts of a locator that its source lacks, as far as the source can tell."""
     found: list[Fault] = []
     if content.text is None:
         return found
@@ -144,9 +144,9 @@ def follow(value: Json, pointer: str) -> tuple[Json] | None:
 
 
 def excerpt(locator: Mapping[str, Any], content: Content) -> str | None:
-    """Return the words a locator points at, cut at a named length; `None` where the source cannot show them.
+    """Return the words at a locator, cut at a named length; None if the source cannot show them.
 
-    Lines come first, then what a pointer leads to, then the quote if the source has it.
+    Lines come first, then the target of a pointer, then the quote if the source has it.
     """
     found: str | None = None
     if content.text is None:

@@ -32,4 +32,4 @@ class Match(Record):
     entity: str
     """The entity it means."""
     rule: str
-    """The identity rule whose value they have in common, such as `email` or `name+company`."""
+    """The identity rule of the common value, such as `email` or `name+company`."""

@@ -1,4 +1,4 @@
-"""Meaning: what the indexes need to know of an entry, read from its body."""
+"""Meaning: the parts of an entry's body that the indexes need."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ RUN_KINDS = frozenset(
 )
 """The kinds of entry a run is made of."""
 FALLBACK = "fallback"
-"""Where a start or an end lists what it leaves to other entries, and says itself only where none of them does."""
+"""The member in which a start or an end lists facts that other entries state, and that it states only if none of them
+does."""
 
 
 def leaves(body: Mapping[str, Any], name: str) -> bool:
-    """Return whether an entry leaves a member to others, and says it itself only where none of them does."""
+    """Return True if an entry leaves a member to others, and states it only if none of them does."""
     left = body.get(FALLBACK)
     return isinstance(left, list) and name in left
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Which run an entry belongs to, and whom the run is about."""
+    """The run of an entry, and its subject."""
 
     run: str
     """Id of the run."""
@@ -47,11 +48,11 @@ class Step:
 
 
 Meaning = Observation | Schema | Step | None
-"""What an entry's body was parsed to, where that is a concern of the indexes."""
+"""The parsed body of an entry, if the indexes need it."""
 
 
 def meaning_of(kind: str, body: bytes | None) -> Meaning:
-    """Return what an entry of the log means; nothing once its body is erased."""
+    """Return the meaning of an entry; None once its body is erased."""
     if body is None:
         return None
     if kind == "observation":
@@ -60,7 +61,7 @@ def meaning_of(kind: str, body: bytes | None) -> Meaning:
 
 
 def step_of(kind: str, body: bytes) -> Step | None:
-    """Return what an entry of a run says for the indexes; `None` for another kind, or a body without a run."""
+    """Return the meaning of an entry of a run; None for another kind, or a body without a run."""
     if kind not in RUN_KINDS:
         return None
     value: Any = form.decode(body)

@@ -1,9 +1,9 @@
-"""Merge check: what a merge asks of a claim. It is the subschema of the property, without the enumerations in it.
+"""Merge check: the check of a claim in a merge. It is the subschema of the property, without its enumerations.
 
-Which values are known changes from release to release, and may not move what was merged before: surfaces ask for it,
-and a merge asks for shapes. `enum` is left out of the property's subschema and of those that it applies in a way that
-takes more values where they do. Within `not`, `if`, `oneOf` and the like it stays: left out there, a schema would take
-other values, not more.
+The known values of an enumeration change from release to release, and may not change earlier merge results: surfaces
+check them, and a merge checks shapes. `enum` is removed from the property's subschema and from subschemas where that
+only admits more values. Within `not`, `if`, `oneOf` and the like it stays: without it, a schema would admit other
+values, not more.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"
 
 
 def is_asked_as_it_stands(body: bytes) -> bool:
-    """Return whether a merge asks a schema as it stands: it enumerates nothing."""
+    """Return True if a merge uses a schema unchanged: it enumerates nothing."""
     return b'"enum"' not in body
 
 
 def without_enumerations(document: dict[str, Any], stands_at: str) -> dict[str, Any]:
-    """Return a document as a merge asks it. What stays as it stands refers to the document at an address, as it is."""
+    """Return a document as a merge uses it. Unchanged parts refer to the document at an address."""
     found: dict[str, Any] = _relaxed(form.decode(form.encode(document)), stands_at)
     return found
 

@@ -24,7 +24,7 @@ from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.state.schema_keywords import IDENTITY, INDEX, MERGE, REDACT, TEXT, VERSION
 
 SETTINGS: Final = "__woodrat__"
-"""Class attribute that holds what annotations cannot say."""
+"""Class attribute for everything that annotations cannot say."""
 
 _TOP_SETTINGS = {"identity": IDENTITY, "version": VERSION}
 _FIELD_SETTINGS = {"merge": MERGE, "index": INDEX, "text": TEXT, "redact": REDACT}
@@ -41,7 +41,7 @@ class Merge:
     name: str
     """Name of the policy."""
     member: str | None = None
-    """Of `by_key`, the member whose text tells objects apart."""
+    """For `by_key`, the member whose text identifies an object."""
 
 
 def document_of(model: object) -> tuple[dict[str, Any], str | None]:
@@ -86,7 +86,7 @@ def _not_a_model(model: object) -> Refused:
 
 
 def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with what a top-level `$ref` points at in its place, as recursive models write it."""
+    """Return the document with the target of a top-level `$ref` in its place, as recursive models write it."""
     reference = document.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return document
@@ -106,7 +106,7 @@ def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mentions(value: object, reference: str) -> bool:
-    """Return whether `value` holds `reference` as the target of a `$ref`, at any depth."""
+    """Return True if `value` holds `reference` as the target of a `$ref`, at any depth."""
     if isinstance(value, Mapping):
         return value.get("$ref") == reference or any(_mentions(each, reference) for each in value.values())
     return isinstance(value, list) and any(_mentions(each, reference) for each in value)
@@ -116,7 +116,7 @@ def _mentions(value: object, reference: str) -> bool:
 
 
 def _apply_settings(document: dict[str, Any], model: type) -> None:
-    """Write what `__woodrat__` of the class says into `document`."""
+    """Add the contents of the class's `__woodrat__` to `document`."""
     settings = getattr(model, SETTINGS, None)
     if settings is None:
         return
@@ -148,7 +148,7 @@ def _apply_settings(document: dict[str, Any], model: type) -> None:
 
 
 def _mark(document: dict[str, Any], field: str, keyword: str, setting: object) -> None:
-    """Put a keyword of ours on a property, beside whatever stands there."""
+    """Add a keyword of ours to a property, beside its others."""
     subschema = document["properties"][field]
     if not isinstance(subschema, dict):
         # `true` says the same as an empty object, which has room for a keyword.
@@ -157,7 +157,7 @@ def _mark(document: dict[str, Any], field: str, keyword: str, setting: object) -
 
 
 def _mark_markers(document: dict[str, Any], field: str, markers: Sequence[object]) -> None:
-    """Put what `Annotated` says of a field's merge policy on its property."""
+    """Add the merge policy in a field's `Annotated` to its property."""
     for marker in markers:
         if isinstance(marker, Merge) and field in document.get("properties", {}):
             _mark(document, field, MERGE, marker.name if marker.member is None else {marker.name: marker.member})

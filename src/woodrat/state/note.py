@@ -24,6 +24,6 @@ def note_ref(text: str, subject: Ref | None) -> Ref:
 
 
 def note_of(edge: Ref, subject: Ref) -> Ref | None:
-    """Return the note that a relation says is about a subject; none where it says nothing of the kind."""
+    """Return the note that a relation connects with a subject; None for other relations."""
     ends = relation.endpoints(edge) if edge.type == ABOUT else None
     return ends[0] if ends is not None and ends[0].type == NOTE and ends[1] == subject else None

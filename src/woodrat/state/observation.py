@@ -1,7 +1,7 @@
 """Observation: one immutable statement about one entity, named by the digest of its canonical body.
 
-An observation says everything its rank can depend on: when it was seen, since when it holds, by whom, at
-which priority, and which earlier observations it names. Nothing about where it stands in a log is part of it.
+An observation states everything its rank can depend on: when it was seen, since when it holds, the agent, the priority,
+and the earlier observations it names. Its place in a log is no part of it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Observation:
     """One statement about one entity; never changed once made. Equal digests are equal observations."""
 
     COMPACT: ClassVar = ("id", "entity", "op", "agent", "observed_at", "fields", "remove")
-    """What a list shows of it."""
+    """Its members in lists."""
 
     __slots__ = (
         "agent",
@@ -114,7 +114,7 @@ class Observation:
         assigned: bool = False,
     ) -> None:
         self.entity = entity
-        """Whom it speaks of; recorded, never recomputed."""
+        """Its entity; recorded, never recomputed."""
         self.op = op
         """`assert`, `correct`, `retract`, `delete` or `restore`."""
         self.fields = fields
@@ -132,17 +132,18 @@ class Observation:
         self.priority = priority
         """How much the writer is to be trusted; larger wins where the policy asks."""
         self.replaces = replaces
-        """Digests named: what a correction or marker replaces, what a retraction withdraws."""
+        """Digests that it names: the observations that a correction or marker replaces, or a retraction withdraws."""
         self.saw = saw
         """Digests of claims the writer had read before saying this."""
         self.optional = optional
-        """`run`, `step`, `source`, `locator`, `interpretation`, `confidence`, `match`, `reason`, as far as stated."""
+        """`run`, `step`, `source`, `locator`, `interpretation`, `confidence`, `match`, `reason`, if stated."""
         self.body = body
         """Canonical bytes; the digest and the log commit to these."""
         self.digest = digest
         """SHA-256 of kind, format and body."""
         self.fits = fits
-        """Digest of the schema its values are known to fit, so that no merge looks again; no part of what is said."""
+        """Digest of the schema that its values are known to fit, so that no merge checks again; no part of the
+        statement."""
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Observation) else NotImplemented
@@ -183,7 +184,7 @@ class Observation:
 
     @staticmethod
     def json_schema(describe: Describe) -> dict[str, Any]:
-        """Return the JSON Schema of what `to_json` writes."""
+        """Return the JSON Schema of the output of `to_json`."""
         text, names = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
         properties: dict[str, Any] = {
             "id": {**text, "description": "The short name people see."},
@@ -260,9 +261,9 @@ def say(
 
 
 class Voice:
-    """What a writer says of all that it asserts in one go: who, since when, how sure. It makes the assertions.
+    """Members that all assertions of one call share: agent, times, certainty. It makes the assertions.
 
-    Its parts were checked at the border; of an assertion only the size is looked at.
+    Its parts were checked at the border; of an assertion only the size is checked.
     """
 
     __slots__ = (
@@ -310,7 +311,7 @@ class Voice:
         self._tail = b"," + after
 
     def _parts(self) -> dict[str, Any]:
-        """Return what every assertion says besides what it is about."""
+        """Return the members of every assertion besides its own."""
         parts: dict[str, Any] = {
             "agent": self.agent,
             "observed_at": self.observed_at,
@@ -379,7 +380,7 @@ class Voice:
 
 
 def stored(body: bytes, read: Any = None) -> Observation:
-    """Return the observation whose checked canonical body this is; `read` is its value where that is known."""
+    """Return the observation with this checked canonical body; `read` is its parsed value, if known."""
     value: dict[str, Any] = form.decode(body) if read is None else read
     entity = value["entity"]
     # Part by part: logs are read by the hundred thousand, and a call with all of them takes twice as long.
@@ -411,7 +412,7 @@ def stored(body: bytes, read: Any = None) -> Observation:
 
 
 def is_canonical(body: bytes, value: dict[str, Any]) -> bool:
-    """Return whether a body is in canonical form, given the value read from it: what `form.is_canonical` says."""
+    """Return True if a body is in canonical form, given its parsed value: the result of `form.is_canonical`."""
     if tuple(map(type, value.values())) in _PLAIN_TYPES:
         fields, entity = value.get("fields"), value.get("entity")
         if fields and entity and form.are_plain(fields.values()) and form.are_plain(entity.values()):
@@ -420,9 +421,9 @@ def is_canonical(body: bytes, value: dict[str, Any]) -> bool:
 
 
 def counts_by(body: bytes, effective: bytes) -> bool:
-    """Return whether the observation of a stored body may count at an effective time; told from bytes alone.
+    """Return True if the observation of a stored body may count at an effective time, judged from bytes alone.
 
-    `valid_from` is the last part of every body. A retraction counts whatever it says, and what looks like one may.
+    `valid_from` is the last part of every body. A retraction always counts, and a body that looks like one may.
     """
     return body[-29:-2] <= effective or b'"op":"retract"' in body
 
@@ -459,7 +460,7 @@ def _at_a_glance(body: bytes) -> dict[str, Any] | None:
 
 
 def _is_plain_assertion(value: dict[str, Any]) -> bool:
-    """Return whether a body is a plain assertion without a fault; `_part_faults` knows the others, and what is wrong.
+    """Return True if a body is a plain, valid assertion; `_part_faults` checks the others, and finds the faults.
 
     Most bodies of a log are, and share their agent, their type and the names of their fields.
     """
@@ -499,7 +500,7 @@ def _are_plain_names(names: tuple[str, ...]) -> bool:
 
 
 def body_faults(value: object, path: str = "") -> list[Fault]:
-    """Return everything wrong with an observation's body, whatever wrote it."""
+    """Return all faults of an observation's body, whoever wrote it."""
     found = form.faults(value, path)
     if found:
         return found
@@ -509,7 +510,7 @@ def body_faults(value: object, path: str = "") -> list[Fault]:
 
 
 def _part_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
-    """Return what is wrong with the parts of a body, an object that any door lets in."""
+    """Return the faults of the parts of a body, a valid JSON object."""
     found: list[Fault] = []
     for key in sorted(set(value) - _KEYS):
         found.append(Fault(f"{path}/{pointer_part(key)}", "unknown part of an observation", "Leave it out."))
@@ -548,14 +549,14 @@ def _part_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
 
 
 def priority_faults(value: object, path: str) -> list[Fault]:
-    """Return what is wrong with a priority."""
+    """Return the fault of a priority."""
     if type(value) is int and abs(value) <= form.INTEGER_MAX:
         return []
     return [Fault(path, f"expected an integer, got {shown(value)}", "Send a whole number; larger is more trusted.")]
 
 
 def stating_faults(fields: object, remove: object, path: str) -> list[Fault]:
-    """Return what is wrong with the values and removals an observation states."""
+    """Return the faults of the values and removals in an observation."""
     found: list[Fault] = []
     if fields is not None and not isinstance(fields, dict):
         return [Fault(f"{path}/fields", f"expected an object, got {shown(fields)}", "Send fields by name.")]
@@ -583,13 +584,13 @@ def stating_faults(fields: object, remove: object, path: str) -> list[Fault]:
 
 
 def field_name_faults(name: str, path: str) -> list[Fault]:
-    """Return what is wrong with a field's name."""
+    """Return the fault of a field's name."""
     found = ids.text_faults(name, path, FIELD_BYTES_MAX, "field name")
     return [Fault(f"{path}/{pointer_part(name[:SHOWN_NAME_MAX])}", f.problem, f.remedy) for f in found]
 
 
 def optional_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
-    """Return what is wrong with the optional parts of an observation."""
+    """Return the faults of the optional parts of an observation."""
     found: list[Fault] = []
     confidence = value.get("confidence")
     if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 1):
@@ -619,7 +620,7 @@ def optional_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
 
 
 def _is_match(value: object) -> bool:
-    """Return whether a value says how a record was matched: by which fold, and by which identity rule."""
+    """Return True if a value states how a record was matched: the fold, and the identity rule."""
     return (
         isinstance(value, dict)
         and value.keys() == {"fold", "rule"}

@@ -1,6 +1,6 @@
-"""Record: what a caller sends to `store`, parsed once at the border.
+"""Record: a caller's input to `store`, parsed once at the border.
 
-`entity_type` is reserved, every other plain key is a field, and `$` holds what is said about the claim itself.
+`entity_type` is reserved, every other plain key is a field, and `$` holds metadata of the claim.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ABOUT = frozenset(
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _PLAIN_REST: Final = (_NOTHING, None, None, None, None, None, None, None, None, ())
-"""The parts of a record that says nothing of itself, after what it states."""
+"""The parts of a record without metadata, after its fields."""
 _make: Final = tuple.__new__
 _sound: dict[tuple[str, ...], bytes] = {}
 """Shapes of records that were looked at, and how each states its type."""
@@ -49,9 +49,9 @@ class Relate:
     to: Ref
     """The other end."""
     key: str | None
-    """Tells several relations between the same two apart."""
+    """Distinguishes several relations between the same two entities."""
     fields: Mapping[str, Json]
-    """What else is said about the relation."""
+    """Further fields of the relation."""
 
 
 class Record(NamedTuple):
@@ -83,7 +83,7 @@ class Record(NamedTuple):
 
 
 def parse_records(value: object, faults: list[Fault]) -> list[Record]:
-    """Return the records of a call, a list of objects or one object; add to `faults` what is wrong with the others."""
+    """Return the records of a call, a list of objects or one object; add the faults of the others to `faults`."""
     if isinstance(value, dict):
         items: list[tuple[str, object]] = [("", value)]
     elif isinstance(value, list):
@@ -163,7 +163,7 @@ def _shallow_copy(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _remember(shape: tuple[str, ...]) -> bytes:
-    """Take note that a shape is sound; return how a record of it states its type."""
+    """Remember that a shape is valid; return the key under which a record of it states its type."""
     pair = b'"entity_type":"%b",' % shape[0].encode()
     if len(shape) <= SHAPE_NAMES_MAX:
         if len(_sound) >= SHAPES_MAX:
@@ -239,7 +239,7 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
 
 
 def parse_moment(value: object, path: str, faults: list[Fault]) -> str | None:
-    """Return a timestamp in fixed width; add to `faults` what is wrong with it. `None` stays `None`."""
+    """Return a timestamp in fixed width; add its faults to `faults`. `None` stays `None`."""
     if value is None:
         return None
     if moment.is_fixed(value):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from woodrat.errors import Fault, Refused, shown
 
 REDACTED: Final = "[REDACTED]"
-"""What stands for a value under a key to be hidden."""
+"""Placeholder of a redacted value."""
 PATTERNS_MAX: Final = 1_000
 """Most patterns one setting may have."""
 
@@ -67,7 +67,7 @@ def hidden(given: object, outcome: str = "Nothing was opened.") -> frozenset[str
 
 
 def taken_out(value: Any, keys: Collection[str]) -> Any:
-    """Return a value without what stands under these keys, at any depth; the value itself where nothing does."""
+    """Return a value without the values under these keys, at any depth; the value itself if there are none."""
     if isinstance(value, Mapping):
         found = {key: REDACTED if key in keys else taken_out(item, keys) for key, item in value.items()}
         return value if all(found[key] is item for key, item in value.items()) else found

@@ -1,7 +1,7 @@
 """Relation: an entity whose key names two others, and the `same_as` relation that joins entities into groups.
 
-History, provenance, as-of and retraction come with being an entity. The endpoints are read from the key
-alone, so no later claim can move an edge.
+History, provenance, as-of and retraction come with being an entity. The endpoints come from the key alone, so no later
+claim can move an edge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GROUP_MEMBERS_MAX = 1_000
 
 
 def relation(start: Ref, type: str, end: Ref, key: str | None = None) -> Ref:
-    """Return the entity that stands for a relation; `key` tells several between the same two apart.
+    """Return the entity of a relation; `key` distinguishes several between the same two entities.
 
     `same_as` has no direction: its endpoints are sorted by their UTF-8 bytes.
     """

@@ -1,8 +1,8 @@
-"""Owner: the one agent whose entries a run is made of (docs/formats/runs.md).
+"""Owner: the one agent whose entries make up a run (docs/formats/runs.md).
 
-The owner depends on the set of a run's entries alone. The id of a run that was recorded here, of a trace, and of a run
-that had an id elsewhere is made from the agent, so a beginning that somebody else says later cannot take such a run
-over, whatever times it states. Where an id is made from no agent the smallest name counts: no caller chooses its own.
+The owner depends on the set of a run's entries alone. The ids of recorded runs, of traces and of imported runs are made
+from the agent, so a start that another agent writes later cannot take over such a run, whatever times it states. If an
+id is made from no agent, the smallest name wins: no caller chooses its own.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _BOUND, _STARTED, _ANY = 0, 1, 2
 
 Rank = tuple[int, bytes]
 STARTED: Final[Rank] = (_STARTED, b"")
-"""What the ranks of beginnings are below from whose agent the id is made."""
+"""Upper bound of the ranks of starts by the agent that the id is made from."""
 ANY: Final[Rank] = (_ANY, b"")
-"""What the ranks of all beginnings are below."""
+"""Upper bound of the ranks of all starts."""
 
 
 def fresh_run(now: str, agent: str, span: str) -> str:
@@ -54,7 +54,7 @@ def run_of_key(tenant: str, agent: str, key: str) -> tuple[str, str]:
 
 
 def run_of_trace(trace: str, agent: str) -> str:
-    """Return the id of the run that a trace makes of an agent's spans."""
+    """Return the id of the run that a trace makes from an agent's spans."""
     return RUN_ID + base32(digest("run", form.serialise({"agent": agent, "trace": trace}))[:20])[:ID_CHARACTERS]
 
 
@@ -69,7 +69,7 @@ def _made_from(agent: str, span: str) -> bytes:
 
 
 def is_bound(run: str, started: Mapping[str, Any]) -> bool:
-    """Return whether a run's id is made from the agent that a beginning names."""
+    """Return True if a run's id is made from the agent that a start names."""
     agent, span, trace = started.get("agent"), started.get("span"), started.get("trace")
     if not isinstance(agent, str):
         return False
@@ -84,7 +84,8 @@ def is_bound(run: str, started: Mapping[str, Any]) -> bool:
 
 
 def rank_of(kind: str, run: str, body: Mapping[str, Any]) -> tuple[Rank, str] | None:
-    """Return how well an entry says who owns its run, the least first, and whom it names; none if it says nothing."""
+    """Return the rank of an entry as evidence of ownership, the least first, and the agent it names; None if it names
+    none."""
     agent = body.get("agent")
     if kind == JUDGED or not isinstance(agent, str):
         return None
@@ -94,7 +95,7 @@ def rank_of(kind: str, run: str, body: Mapping[str, Any]) -> tuple[Rank, str] | 
 
 
 def owner_of(run: str, said: Iterable[tuple[str, Mapping[str, Any]]]) -> str | None:
-    """Return who owns a run, by its entries as (kind, body); none when no entry names an agent."""
+    """Return the owner of a run, by its entries as (kind, body); None if no entry names an agent."""
     listed = [(kind, body) for kind, body in said if kind != JUDGED and isinstance(body.get("agent"), str)]
     agents = {body["agent"] for _, body in listed}
     if len(agents) < 2:  # nearly always
@@ -103,12 +104,12 @@ def owner_of(run: str, said: Iterable[tuple[str, Mapping[str, Any]]]) -> str | N
 
 
 def is_part(kind: str, body: Mapping[str, Any], owner: str | None) -> bool:
-    """Return whether an entry is part of a run: it is its owner's, or says what somebody thinks of the run."""
+    """Return True if an entry is part of a run: it is the owner's, or a judgement of the run."""
     return kind == JUDGED or body.get("agent") == owner
 
 
 def owned(run: str, entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries that are part of a run, erased ones too: nobody knows whose those were."""
+    """Return the entries that are part of a run, erased ones too, because their agent is unknown."""
     listed = [entry for entry in entries if entry.kind in RUN_KINDS]
     bodies = {entry.position: _body(entry) for entry in listed}
     owner = owner_of(run, [(entry.kind, bodies[entry.position]) for entry in listed])

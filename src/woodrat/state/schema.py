@@ -63,7 +63,7 @@ class Schema:
     """The schema of one entity type, at one version. Equal digests of one type are equal schemas."""
 
     COMPACT: ClassVar = ("id", "type", "version")
-    """What a list shows of it."""
+    """Its members in lists."""
 
     type: str
     """The entity type it describes."""
@@ -82,7 +82,7 @@ class Schema:
     indexed: frozenset[str] = field(compare=False, repr=False)
     """Fields kept ready for `--where`."""
     searchable: frozenset[str] = field(compare=False, repr=False)
-    """Fields whose text `search` looks into."""
+    """Fields whose text `search` covers."""
     redacted: frozenset[str] = field(compare=False, repr=False)
     """Fields whose values never reach the log."""
     required: tuple[str, ...] = field(compare=False, repr=False)
@@ -95,12 +95,12 @@ class Schema:
 
     @property
     def rank(self) -> tuple[int, bytes]:
-        """What schemas of one type are ordered by: the highest is in force."""
+        """The sort key of schemas of one type: the highest is in force."""
         return self.version, self.digest
 
     @property
     def is_open(self) -> bool:
-        """Whether this stands for a type without a schema, whose fields are all free."""
+        """True if this stands for a type without a schema, whose fields are all free."""
         return not self.body
 
     @property
@@ -110,10 +110,10 @@ class Schema:
 
     @property
     def merging(self) -> bytes:
-        """Digest of all that the schema says about merging.
+        """Digest of everything that the schema says about merging.
 
-        Observations have the same merge state under two schemas of one type that agree in it. What only describes,
-        finds or is checked at surfaces (titles, identity, indexes, what is required) has no part in it.
+        Observations have the same merge state under two schemas of one type that agree in it. Descriptions, identity,
+        indexes and checks at surfaces have no part in it.
         """
         if self.is_open:
             return digest_of("merging", form.serialise({}))
@@ -132,8 +132,8 @@ class Schema:
     def additions(self, before: Schema) -> frozenset[str] | None:
         """Return the fields described here that an earlier schema leaves free, if the two agree in everything else.
 
-        What only describes, and what is checked at surfaces alone, may differ. `None` where anything else does: so it
-        is where the first fields to be searched are marked, since all others are left out of a search from then on.
+        Descriptions and checks at surfaces may differ. `None` if anything else does: for example, if the first
+        searchable fields are marked, since all others are left out of a search from then on.
         """
         if not (before.body and self.body) or compiled(self.body).beyond or compiled(before.body).beyond:
             return None
@@ -174,7 +174,7 @@ class Schema:
 
     @staticmethod
     def _problem(checks: Checks, value: Json) -> str | None:
-        """Return what is wrong with the value of a field, or None."""
+        """Return the fault of a field's value, or None."""
         if checks.validator.is_valid(value):
             return None
         problems = ((steps(error.instance_path), said(error)[0]) for error in checks.errors(value))
@@ -188,7 +188,7 @@ class Schema:
         return beyond and f'nothing fits version {self.version} of schema "{self.type}": {beyond}'
 
     def takes(self, fields: Mapping[str, Json]) -> bool:
-        """Return whether a record as sent fits the document; nothing is required of it."""
+        """Return True if a record as sent fits the document; `required` is not checked."""
         if self.is_open:
             return True
         found = compiled(self.body)
@@ -203,13 +203,13 @@ class Schema:
         return next(self._errors(checks, fields, hidden), None) is None
 
     def _hidden(self, fields: Mapping[str, Json]) -> set[str]:
-        """Return the fields of a record whose values are redacted: of those nothing is known."""
+        """Return the fields of a record whose values are redacted, and so unknown."""
         return {name for name in self.redacted if fields.get(name) == REDACTED}
 
     def _errors(
         self, checks: Checks, fields: Mapping[str, Json], hidden: Collection[str]
     ) -> Iterator[jsonschema_rs.ValidationError]:
-        """Yield what is wrong with a record, redacted values apart."""
+        """Yield the faults of a record, apart from redacted values."""
         for error in checks.errors(dict(fields)):
             if not error.instance_path or error.instance_path[0] not in hidden:
                 yield error
@@ -281,7 +281,7 @@ class Schema:
 
     @staticmethod
     def json_schema(describe: Describe) -> dict[str, Any]:
-        """Return the JSON Schema of what `to_json` writes."""
+        """Return the JSON Schema of the output of `to_json`."""
         properties = {
             "id": ("The short name people see.", str),
             "type": ("The entity type it describes.", str),
@@ -295,7 +295,7 @@ class Schema:
         return f'a new version of schema "{self.type}" (now {self.version})'
 
     def _faults_of(self, error: jsonschema_rs.ValidationError, path: str) -> Iterator[Fault]:
-        """Yield what one error of the library means, in plain words."""
+        """Yield the faults behind one error of the library, in plain words."""
         here = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
         subject = self.type + steps(error.instance_path)
         if error.kind.name == "additionalProperties":
@@ -313,7 +313,7 @@ class Schema:
 
 @lru_cache(maxsize=OPEN_MAX)
 def OPEN(type: str) -> Schema:
-    """Return what stands in for the schema of a type that has none: every field is free, under `latest`."""
+    """Return the schema of a type without one: every field is free, under `latest`."""
     return Schema(type, 0, {}, bytes(32), b"", DEFAULT_RULES, {}, frozenset(), frozenset(), frozenset(), ())
 
 
@@ -333,9 +333,9 @@ def winning(schemas: Iterable[Schema]) -> Schema | None:
 
 
 def stored(body: bytes) -> Schema:
-    """Return the schema that a log entry holds, trusting what was checked before it was written.
+    """Return the schema in a log entry, which was checked before it was written.
 
-    Keywords that this version does not understand are refused, since guessing would give another state.
+    Unknown keywords are refused, since guessing would give another state.
     """
     content = form.decode(body)
     assert isinstance(content, dict), "a schema entry holds an object"
@@ -392,10 +392,10 @@ def parse_schema(
     version: int | None = None,
     foreign: bool = False,
 ) -> Schema:
-    """Return the schema that `document` states for `type`, or for the type its `title` names.
+    """Return the schema that `document` states for `type`, or for the type that its `title` names.
 
-    `policies` tells what is known of a policy, or None. `version` is used where the document states none; without
-    either it is 1. One that is `foreign`, and so in a log already, may be outside the subset; it is taken and never
+    `policies` returns the properties of a policy, or None. `version` is used if the document states none; without
+    either it is 1. A `foreign` schema, which is in a log already, may be outside the subset; it is accepted and never
     used for a check. `Refused` lists every fault.
     """
     if not isinstance(document, Mapping):

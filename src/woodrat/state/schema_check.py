@@ -35,7 +35,7 @@ JSON_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", 
 
 
 def entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list[Fault]]:
-    """Return the entity type a document describes, and what is wrong with it."""
+    """Return the entity type that a document describes, and its faults."""
     if stated is not None:
         return stated, ids.type_faults(stated, "type")
     title = document.get("title")
@@ -49,7 +49,7 @@ def entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list
 
 
 def version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
-    """Return what is wrong between the version asked for and the version stated."""
+    """Return the conflict between the requested and the stated version."""
     if asked is None:
         return []
     if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
@@ -62,7 +62,7 @@ def version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
 
 
 def document_faults(document: dict[str, Any]) -> list[Fault]:
-    """Return what is wrong with the document as a JSON Schema, and every keyword of ours in a wrong place."""
+    """Return the faults of the document as a JSON Schema, and every misplaced keyword of ours."""
     faults = []
     for error in () if meta().is_valid(document) else errors(meta(), document):
         path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
@@ -110,7 +110,7 @@ def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault
 
 
 def _reference_faults(schema: dict[str, Any], path: str, counting: Counting, known: Collection[int]) -> list[Fault]:
-    """Return what is wrong with where a subschema points to and what it calls itself."""
+    """Return the faults of a subschema's references and of its name."""
     faults = []
     target = schema.get("$ref")
     if isinstance(target, str):
@@ -132,7 +132,7 @@ def _reference_faults(schema: dict[str, Any], path: str, counting: Counting, kno
 
 
 def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
-    """Return what is wrong with the patterns of one subschema."""
+    """Return the faults of the patterns in one subschema."""
     patterns = [(f"{path}/pattern", schema.get("pattern"))]
     named = schema.get("patternProperties")
     for name in named if isinstance(named, dict) else ():
@@ -144,7 +144,7 @@ def _pattern_faults(schema: dict[str, Any], path: str) -> list[Fault]:
 
 
 def _pattern_fault(pattern: str) -> tuple[str, str] | None:
-    """Return what is wrong with a pattern, and what to do."""
+    """Return the fault of a pattern, with the remedy."""
     # Whether a claim fits is part of the merged state, and Unicode's tables change from release to release.
     if re.search(r"(?<!\\)(?:\\\\)*\\[pP]|\(\?[a-zA-Z-]", pattern):
         return "uses \\p or a flag, whose meaning differs between machines", "List the characters or ranges instead."
@@ -160,7 +160,7 @@ def _pattern_fault(pattern: str) -> tuple[str, str] | None:
 
 
 def policy_faults(document: dict[str, Any], field: str, policy: PolicyName, traits: PolicyTraits | None) -> list[Fault]:
-    """Return what is wrong with a field having a policy, given what is known of the policy."""
+    """Return the faults of a field's policy, given the properties of the policy."""
     path = f"/properties/{pointer_part(field)}/{MERGE}"
     if traits is None:
         remedy = "Use a policy that this ledger has, or register your own first."
@@ -181,7 +181,7 @@ def policy_faults(document: dict[str, Any], field: str, policy: PolicyName, trai
 
 
 def _keyed_faults(document: dict[str, Any], field: str, member: str, path: str) -> list[Fault]:
-    """Return what is wrong with a field whose elements are told apart by a member, by what its schema says of them."""
+    """Return the faults of a `by_key` field, by the schema of its elements."""
     items = document["properties"][field].get("items", True)
     if "object" not in _possible_types(items, document, {}):
         problem = f"{field}: by_key takes objects, which its elements never are"
@@ -195,9 +195,9 @@ def _keyed_faults(document: dict[str, Any], field: str, member: str, path: str) 
 
 
 def _possible_types(schema: object, document: dict[str, Any], known: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Return JSON types a value of `schema` may have; more than it allows, never fewer.
+    """Return JSON types that a value of `schema` may have; possibly more, never fewer.
 
-    `known` holds the answer for each reference followed so far, and everything for those still being followed.
+    `known` holds the answer for each reference followed so far, and all types for references still being followed.
     """
     if not isinstance(schema, dict):
         return frozenset() if schema is False else JSON_TYPES

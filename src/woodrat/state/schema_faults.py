@@ -1,4 +1,4 @@
-"""Wording: what is wrong with a value, in plain words instead of a validator's."""
+"""Wording: the faults of a value in plain words instead of a validator's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LIMITS = {
 
 
 def said(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
-    """Return what is wrong, as one clause, and what to send instead, to follow the word "Send"."""
+    """Return the fault as one clause, and the remedy, to follow the word "Send"."""
     keyword, details, value = error.kind.name, error.kind.as_dict(), error.instance
     if keyword == "type":
         wish = either(TYPE_WORDS[name] for name in sorted(details["types"], key=lambda name: name == "null"))

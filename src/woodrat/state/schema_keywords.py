@@ -1,4 +1,4 @@
-"""Schema keywords: what Woodrat adds to JSON Schema, and what a document says with it."""
+"""Schema keywords: Woodrat's additions to JSON Schema, and their values in a document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOP: Final = "at the top level of the schema"
 PROPERTY: Final = "on a property directly under the top-level `properties`"
 ELSEWHERE: Final = "elsewhere"
 MEMBER_BYTES_MAX: Final = 256
-"""Longest name of the member that tells objects apart under `by_key`."""
+"""Longest name of the identifying member under `by_key`."""
 PLACES: Final = {VERSION: TOP, IDENTITY: TOP, MERGE: PROPERTY, INDEX: PROPERTY, TEXT: PROPERTY, REDACT: PROPERTY}
 
 
@@ -38,7 +38,7 @@ class PolicyName:
     code: str | None = None
     """SHA-256 of the code of a user's own policy, in lower-case hex."""
     member: str | None = None
-    """Of `by_key`, the member whose text tells objects apart."""
+    """For `by_key`, the member whose text identifies an object."""
 
     def to_json(self) -> Json:
         """Return the name as a schema writes it."""
@@ -56,7 +56,7 @@ class PolicyName:
 
 @dataclass(frozen=True, slots=True)
 class PolicyTraits:
-    """What a schema has to know of a policy before a field may have it."""
+    """The properties of a policy that a schema checks before a field may have it."""
 
     name: str
     """The policy's name."""
@@ -67,14 +67,14 @@ class PolicyTraits:
 LATEST: Final = PolicyName("latest")
 """The policy of every field that names none."""
 BY_KEY: Final = "by_key"
-"""The policy that tells objects apart by the text of a member, which a schema names: `{"by_key": "name"}`."""
+"""The policy that identifies objects by the text of a member, which a schema names: `{"by_key": "name"}`."""
 COLLECTIONS: Final = frozenset({"union", "append", BY_KEY})
 """Names of the policies whose values are collections."""
 
 
 @dataclass(slots=True)
 class Keywords:
-    """What our keywords say in their own places, and what is wrong with how they say it."""
+    """The values of our keywords in their own places, and their faults."""
 
     version: int = 1
     identity: tuple[Rule, ...] = ()
@@ -124,7 +124,7 @@ def read_keywords(document: dict[str, Any]) -> Keywords:
 
 
 def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
-    """Return the only fields a record may have, or None where the schema leaves room for others."""
+    """Return the only fields a record may have, or None if the schema leaves room for others."""
     closed = document.get("additionalProperties") is False
     elsewhere = any(keyword in document for keyword in ("patternProperties", "allOf", "anyOf", "oneOf", "if"))
     properties = document.get("properties", {})
@@ -132,7 +132,7 @@ def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
 
 
 def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName | None:
-    """Return the policy stated at `path`; what is wrong with it is added to `faults`."""
+    """Return the policy stated at `path`; add its faults to `faults`."""
     remedy = 'Write the name of a policy, {"by_key": "name"}, or {"name", "version", "code"} for one of your own.'
     if stated == BY_KEY:
         problem = "by_key does not say which member tells objects apart"
@@ -160,7 +160,7 @@ def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName |
 
 
 def _keyed(member: object, path: str, faults: list[Fault]) -> PolicyName | None:
-    """Return the policy that tells objects apart by the text of a member."""
+    """Return the policy that identifies objects by the text of a member."""
     if not isinstance(member, str):
         problem = f"by_key names the member that tells objects apart, got {shown(member)}"
         faults.append(Fault(path, problem, "Write the name of a member as text."))

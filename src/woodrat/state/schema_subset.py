@@ -1,8 +1,8 @@
-"""Schema subset: what of JSON Schema a schema may use, so that no check of a record takes long.
+"""Schema subset: the part of JSON Schema that a schema may use, so that no check of a record takes long.
 
-The library that checks a value holds the interpreter until it is done, so a schema that could keep it busy is refused
-by name: references that lead back to themselves, `$dynamicRef`, `unevaluated*`, and more checks than the limits of
-docs/formats/schema.md allow. `schema_check` refuses patterns outside a linear-time engine.
+The validating library holds the interpreter until it is done, so a schema that could keep it busy is refused by name:
+recursive references, `$dynamicRef`, `unevaluated*`, and more checks than the limits of docs/formats/schema.md allow.
+`schema_check` refuses patterns outside a linear-time engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SLOW: Final = 80
 DIVISION: Final = 30
 """How many checks more a multiple of a fraction counts as, in elements."""
 FRACTION: Final = 150
-"""How many checks a comparison with a number that may have a fraction counts as, in elements."""
+"""Cost of a comparison with a possibly fractional number, in checks per element."""
 NUMERIC: Final = 20
 """How many checks a comparison of whole numbers counts as, in elements."""
 
@@ -34,9 +34,9 @@ _NAMED: Final = frozenset(
 _LISTED: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _NOT_APPLIED: Final = frozenset({"$defs", "definitions", "contentSchema"})
 _REPEATED: Final = frozenset({"additionalProperties", "contains", "items", "patternProperties", "propertyNames"})
-"""Keywords whose subschemas are asked of many elements or members."""
+"""Keywords whose subschemas apply to many elements or members."""
 _APART: Final = frozenset({"properties", "prefixItems"})
-"""Keywords whose subschemas are asked of different values, each of one."""
+"""Keywords whose subschemas apply to one value each."""
 _REFUSED: Final = {
     "$dynamicRef": "Refer with $ref.",
     "$dynamicAnchor": "Name it with $anchor, and refer with $ref.",
@@ -44,7 +44,7 @@ _REFUSED: Final = {
     "unevaluatedProperties": "Use additionalProperties beside the properties it allows.",
     "unevaluatedItems": "Use items beside prefixItems.",
 }
-"""Keywords outside the subset, and what to write instead."""
+"""Keywords outside the subset, with alternatives."""
 _SIZES: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
@@ -60,7 +60,7 @@ def subschemas(schema: object, path: str = "") -> Iterator[tuple[str, dict[str, 
 
 
 def _below(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield (keyword, path, subschema) for those that stand directly in one."""
+    """Yield (keyword, path, subschema) for the direct subschemas of one."""
     for keyword, each in schema.items():
         if keyword in _ONE:
             yield keyword, f"/{keyword}", each
@@ -73,7 +73,7 @@ def _below(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def pointed_at(document: Mapping[str, Any], reference: str) -> object:
-    """Return what a `#/…` reference points at, or None."""
+    """Return the target of a `#/…` reference, or None."""
     pointer = unquoted(reference[1:])
     if pointer and not pointer.startswith("/"):
         return None
@@ -90,7 +90,7 @@ def pointed_at(document: Mapping[str, Any], reference: str) -> object:
 
 
 def unquoted(text: str) -> str:
-    """Return text with what stands for its percent signs and codes."""
+    """Return text with its percent codes decoded."""
     if "%" not in text:
         return text
     from urllib.parse import unquote  # slow to load, and few schemas need it
@@ -150,7 +150,7 @@ class Counting:
         return faults
 
     def target(self, reference: str) -> object:
-        """Return what a reference within the document points at, or None."""
+        """Return the target of a reference within the document, or None."""
         return self._anchors.get(f"#{unquoted(reference[1:])}") or pointed_at(self._document, reference)
 
     def count(self, schema: object, repeated: bool = False) -> tuple[int, int]:
@@ -188,7 +188,7 @@ class Counting:
 
 
 def _own(schema: Mapping[str, Any], repeated: bool) -> int:
-    """Return the checks of a subschema without those of others."""
+    """Return the checks of a subschema without those of its subschemas."""
     count = 1 + (SLOW if "pattern" in schema else 0) + (SLOW if schema.get("uniqueItems") is True else 0)
     for keyword in ("patternProperties", "dependentRequired"):
         named = schema.get(keyword)
@@ -209,5 +209,5 @@ def _own(schema: Mapping[str, Any], repeated: bool) -> int:
 
 
 def _is_slow(value: object) -> bool:
-    """Return whether a comparison with a value is slow: with a number, or with what may hold some."""
+    """Return True if a comparison with a value is slow: with a number, or with a container that may hold some."""
     return value is not None and not isinstance(value, bool | str)

@@ -14,27 +14,27 @@ SOURCE_BYTES_MAX = 64 * 1_048_576
 
 
 def source_digest(content: bytes) -> bytes:
-    """Return the digest that names a source: over its content alone, whoever delivered it under whatever name."""
+    """Return the digest that names a source: over its content alone, independent of agent and name."""
     return digest("source", content)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery(Record):
-    """One delivery of a source: who brought it, when, and what they called it."""
+    """One delivery of a source: agent, time and name."""
 
     COMPACT: ClassVar = ("source", "name", "media_type", "agent", "received_at")
-    """What a list shows of it."""
+    """Its members in lists."""
 
     source_digest: Hex
     """Digest of the content."""
     agent: str
     """Who delivered it."""
     name: str
-    """What they called it, such as a file name."""
+    """Its stated name, such as a file name."""
     received_at: str
     """When it was received (fixed-width UTC)."""
     media_type: str | None
-    """What they said it is."""
+    """Its stated media type."""
 
     @derived
     def source(self) -> ids.SourceId:
@@ -55,7 +55,7 @@ class Delivery(Record):
 
 
 def stored(body: bytes) -> Delivery:
-    """Return the delivery whose canonical body this is."""
+    """Return the delivery with this canonical body."""
     value: dict[str, Any] = form.decode(body)
     source = ids.digest_of("source", value["source"])
     assert source is not None, "a stored delivery names its source in full"

@@ -1,8 +1,8 @@
-"""Tokens: the words search knows, cut by pinned rules.
+"""Tokens: the words of search, cut by pinned rules.
 
 Nothing here asks the machine's Unicode tables, which differ between versions of Python: letters A to Z are lowered,
-every other character stays as it is, and what separates words is listed by code point. `docs/formats/search.md` is
-the specification.
+every other character stays as it is, and separators are listed by code point. `docs/formats/search.md` is the
+specification.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.state.match import fold
 
 TOKEN_CHARACTERS_MAX: Final = 64
-"""Longest token; what follows in a longer word is not looked at, in a query as little as in a value."""
+"""Longest token; the rest of a longer word is ignored, in queries and in values."""
 TOKENS_MAX: Final = 10_000
 """Most distinct tokens of one entity: those of its keys come first, then its fields by name."""
 
@@ -75,7 +75,7 @@ SEPARATORS: Final = (
     (0xFFE0, 0xFFEE),  # full-width signs
     (0xFFF0, 0xFFFF),  # specials
 )
-"""What separates words above `LETTERS_FROM`, as first and last code point."""
+"""Separators above `LETTERS_FROM`, as first and last code point."""
 
 SINGLE: Final = (
     (0x3041, 0x309F),  # hiragana
@@ -89,7 +89,7 @@ SINGLE: Final = (
 """Characters of scripts written without spaces between words: each is a token by itself."""
 
 _SHORT: Final = 128
-"""Texts of so many characters are kept at hand with their tokens."""
+"""Longest text whose tokens are cached."""
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -135,15 +135,15 @@ def lowered(text: str) -> str:
 
 
 def whole(name: str) -> str:
-    """Return what stands for a whole key or identifying value among the tokens, so that an exact match is a token.
+    """Return the token of a whole key or identifying value, so that an exact match is a token.
 
-    No token holds NUL, so none begins with it or is the beginning of it.
+    No other token holds NUL, so none is a prefix of it.
     """
     return f"\0{fold(name)}\0"
 
 
 def texts(value: Json) -> Iterator[str]:
-    """Yield every text in a value, at whatever depth, in its order; keys of objects are not values."""
+    """Yield every text in a value, at any depth, in order; keys of objects are not values."""
     waiting: list[Json] = [value]
     while waiting:
         item = waiting.pop()
@@ -158,10 +158,9 @@ def texts(value: Json) -> Iterator[str]:
 def words(
     members: Iterable[Ref], identifying: Iterable[str], fields: Mapping[str, Json], searchable: Set[str]
 ) -> Words:
-    """Return the tokens of an entity: those of its keys, its identifying values as a whole, and its text values.
+    """Return the tokens of an entity: of its keys, of its identifying values as a whole, and of its text values.
 
-    Where a schema marks fields as `searchable` only these are looked into, otherwise all. Tokens beyond `TOKENS_MAX`
-    are left out.
+    If a schema marks fields as `searchable`, only these count, otherwise all. Tokens beyond `TOKENS_MAX` are left out.
     """
     found: dict[str, tuple[str, ...]] = {}
     for member in members:

@@ -1,8 +1,8 @@
-"""Checking: compiled validators of JSON Schema, made once and kept.
+"""Validator: compiled validators of JSON Schema, made once and cached.
 
-Formats are annotations, nothing is fetched, and patterns are matched in one pass, so a value fits or not on every
-machine alike. The library is never asked about a schema outside `schema_subset`: it does not return to ask whether it
-should go on, and no other thread runs meanwhile.
+Formats are annotations, nothing is fetched, and patterns are matched in linear time, so results are the same on every
+machine. The library is never used for a schema outside `schema_subset`: it cannot be cancelled, and no other thread
+runs meanwhile.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def validator(
 
 
 def compiles(pattern: str, bytes_max: int | None = None) -> bool:
-    """Return whether the linear-time engine takes a pattern, within a number of bytes where one is given."""
+    """Return True if the linear-time engine accepts a pattern, within a size limit if one is given."""
     import jsonschema_rs
 
     options = jsonschema_rs.RegexOptions(size_limit=bytes_max)
@@ -96,13 +96,13 @@ class Checks:
         return self._validator
 
     def explains(self, value: Any) -> bool:
-        """Return whether all that is wrong with a value can be found out in a short time."""
+        """Return True if all faults of a value can be found in a short time."""
         body = form.serialise(value)
         values = 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
         return values * self._most() <= EXPLAINED_CHECKS_MAX
 
     def errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
-        """Yield what is wrong with a value; nothing where finding that out would take too long."""
+        """Yield the faults of a value; none if finding them would take too long."""
         return errors(self.validator, value) if self.explains(value) else iter(())
 
 
@@ -122,10 +122,10 @@ class Compiled:
         """By field, the check of its claims, once it was asked for."""
         faults = subset_faults(document)
         self.beyond = f"{faults[0].path}: {faults[0].problem}".removeprefix(": ") if faults else None
-        """Why nothing is ever checked by this schema, as a clause; None where it is within the subset."""
+        """The reason why this schema is never used for checks, as a clause; None if it is within the subset."""
 
     def most(self) -> int:
-        """Return how many checks may meet at one value."""
+        """Return the number of checks that may meet at one value."""
         if self._most is None:
             self._most = Counting(self._document).count(self._document)[1]
         return self._most
@@ -146,7 +146,7 @@ class Compiled:
         return self._part(_pointer(field), _BASE)
 
     def fits(self, pointer: str) -> Callable[[Any], bool]:
-        """Return what says whether a value fits the subschema at a pointer; nothing fits outside the subset."""
+        """Return a test of values against the subschema at a pointer; nothing fits outside the subset."""
 
         def fits(value: Any) -> bool:
             if self.beyond is not None:

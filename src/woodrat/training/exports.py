@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from woodrat.state.observation import Observation
 
 ACTION: Final = "export.training"
-"""What an export of training rows is called in the log."""
+"""The name of an export of training rows in the log."""
 EXPORTS: Final = "exported"
 """The term under which all exports are listed."""
 FILTERS: Final = ("agent", "since", "until", "verdict")
-"""What an export can be narrowed by."""
+"""Filters of an export."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported(Record):
-    """What an export came to."""
+    """The result of an export."""
 
     kind: str
     """`sft`, `dpo`, `kto` or `process-rl`."""
@@ -49,14 +49,14 @@ class Exported(Record):
     sha256: str
     """Digest of the bytes written, in hex."""
     event: str | None = None
-    """The `audit_event` that says so in the log; none where there is no record."""
+    """The `audit_event` that records it in the log; None without a record."""
     times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
-    """What times that were asked for in words turned out to be, by argument."""
+    """Times that words such as `yesterday` resolved to, by argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export(Record):
-    """Rows that left the ledger, some of them made of runs that leaned on what was asked about."""
+    """An export with rows of runs that depend on the subject of the question."""
 
     id: str
     """The `audit_event` that says so, as a reference."""
@@ -67,7 +67,7 @@ class Export(Record):
     agent: str
     """Who exported."""
     at: str
-    """When the log was told."""
+    """When it was recorded."""
     position: int
     """Position of that entry."""
     as_of: int
@@ -81,11 +81,11 @@ class Export(Record):
     leaning: int
     """How many of them are made of such runs."""
     runs: tuple[str, ...]
-    """Those runs."""
+    """These runs."""
 
     @derived
     def sentence(self) -> str:
-        """What was exported and how much of it leans on what was asked about, in a few words."""
+        """A summary of the export and its dependent rows."""
         where = "" if self.out is None else f" to {self.out}"
         return f"exported as {self.kind}{where} by {self.agent}: {self.leaning} of {self.rows} rows"
 
@@ -129,5 +129,5 @@ def export_event(
 
 
 def is_export(said: Observation) -> bool:
-    """Return whether an observation is the record of an export."""
+    """Return True if an observation is the record of an export."""
     return said.entity.type == "audit_event" and said.fields.get("action") == ACTION

@@ -95,7 +95,7 @@ def export(
 
 
 def _line(row: Row) -> str:
-    """Return a row as one line for every reader, also for those that take more than a newline for the end of one."""
+    """Return a row as one line for every reader, including those that accept other line separators than a newline."""
     return json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
@@ -242,7 +242,7 @@ class _Standing:
         return tuple(sorted(id for id in record.observations if not self._stands(id, here=known)))
 
     def _stands(self, id: str, *, here: bool) -> bool:
-        """Return whether an observation is live; one that another log holds cannot be told, and counts as live."""
+        """Return True if an observation is live; one that only another log holds counts as live."""
         view, through = self._reader.view, self._reader.asof.position
         found = view.observation(id)
         if found is None or found.position > through:
@@ -257,7 +257,7 @@ class _Standing:
 
 
 class _ToolShed:
-    """What the `tool_config`s in force when a run began say about its tools."""
+    """The descriptions of tools in the `tool_config`s in force when a run began."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -353,7 +353,7 @@ def _vary(held: list[Row], column: str) -> None:
 
 @contextmanager
 def _opened(out: Any) -> Iterator[tuple[Callable[[str], object], str | None]]:
-    """Open what rows are written to: a file object as it is, a path so that it appears whole or not at all."""
+    """Open the output: a file object unchanged, a path so that it appears whole or not at all."""
     if hasattr(out, "write"):
         text = hasattr(out, "encoding")
         yield (out.write if text else lambda line: out.write(line.encode())), None
@@ -434,7 +434,7 @@ def _rows_made_of(
     runs: Iterable[str],
     leans: Callable[[RunRecord], bool],
 ) -> tuple[int, tuple[str, ...]]:
-    """Return how many rows of an export are of runs that leaned on something by then, and of which."""
+    """Return the number of an export's rows whose runs depended on something by then, and these runs."""
     position, effective, filters = details.get("position"), details.get("effective"), details.get("filters")
     if type(position) is not int or not 0 <= position < entry.position or not isinstance(filters, dict):
         return 0, ()
@@ -462,9 +462,9 @@ def _rows_made_of(
 
 
 def _runs_like(recounter: Recounter, record: RunRecord, pair_by: str) -> Iterator[str]:
-    """Yield the runs that may have the same key as a run (`pair_key`): by its question or another thing lists know.
+    """Yield the runs that may share a run's key (`pair_key`): by its question or another indexed property.
 
-    By an attribute, the beginnings of all runs are read.
+    By an attribute, the starts of all runs are read.
     """
     names = ("query", "subject") if pair_by == training_rows.INPUT else (pair_by,)
     name = next((name for name in names if name in training_rows.PAIR_FIELDS and getattr(record, name)), None)

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 SFT, DPO, KTO, PROCESS = "sft", "dpo", "kto", "process-rl"
 KINDS: Final = (SFT, DPO, KTO, PROCESS)
-"""What rows can be made for."""
+"""Kinds of training that rows can be made for."""
 TRL, OPENAI = "trl", "openai"
 FLAVOURS: Final = (TRL, OPENAI)
-"""Whose rows they can be."""
+"""Flavours of rows."""
 
 INPUT: Final = "input"
-"""What runs are paired by unless something else is named."""
+"""Default key for pairing runs."""
 PAIR_FIELDS: Final = ("query", "subject", "conversation")
 """Names that stand for a field of a run, and not for an attribute."""
 
@@ -61,11 +61,11 @@ _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"
 
 Row = dict[str, Any]
 Tools = dict[str, Any]
-"""What is known of tools, by name: `{"description", "parameters"}`."""
+"""Known tools, by name: `{"description", "parameters"}`."""
 
 
 def check(kind: object, flavour: object, pair_by: object = INPUT) -> None:
-    """Refuse a kind or flavour that there is not, and what runs of a kind cannot be paired by."""
+    """Refuse an unknown kind or flavour, and an invalid key for pairs."""
     faults = []
     if not isinstance(pair_by, str) or not pair_by:
         remedy = f"Send {INPUT}, {', '.join(PAIR_FIELDS)} or the name of an attribute, such as task_id."
@@ -96,13 +96,13 @@ class Lesson:
     """A run that rows can be made of."""
 
     record: RunRecord
-    """What the log holds about it."""
+    """Its record."""
     messages: tuple[Message, ...]
     """Its conversation through the assistant's last turn."""
     after: tuple[Message, ...]
-    """What was said after that: the result of a call, the user's last words."""
+    """The messages after it: the result of a call, the user's last words."""
     tools: Tools
-    """The tools that its models were told of, and those it called."""
+    """The tools that its models were offered, and the called ones."""
 
     @property
     def label(self) -> bool | None:
@@ -116,12 +116,12 @@ class Lesson:
 
 
 def label(record: RunRecord) -> bool | None:
-    """Return whether the judges of a run found it good or bad; none when they did not say, or differ."""
+    """Return True if the judges of a run found it good, False if bad; None if they did not say, or disagree."""
     return True if record.verdict in GOOD else False if record.verdict in BAD else None
 
 
 def pair_key(record: RunRecord, pair_by: str = INPUT) -> bytes | None:
-    """Return what is the same for runs that can be paired; none for a run that does not say.
+    """Return the key that runs must share to be paired; None for a run without it.
 
     `input` stands for the question, the subject and the inputs together; `query`, `subject` and `conversation` for one
     of these; any other name for the attribute of that name.
@@ -150,7 +150,7 @@ def lesson(record: RunRecord, known: Tools | None = None) -> Lesson | LeftOut:
 
 
 def _is_erased(value: object) -> bool:
-    """Return whether anything in a record stands for what was erased."""
+    """Return True if a record contains a placeholder for erased data."""
     if isinstance(value, dict):
         return any(_is_erased(item) for item in (*value.keys(), *value.values()))
     if isinstance(value, list | tuple):
@@ -183,7 +183,7 @@ def _is_cut(value: object) -> bool:
 
 
 def _tools(messages: Iterable[Message], known: Tools) -> Tools:
-    """Return the tools that are known, and those that were called besides, with parameters that fit every call."""
+    """Return the known tools, and the other called ones, with parameters that fit every call."""
     uses: dict[str, list[Mapping[str, Json]]] = {}
     for message in messages:
         for use in message.calls:
@@ -246,7 +246,7 @@ def sft_row(lesson: Lesson, flavour: str) -> Row:
 
 
 def kto_row(lesson: Lesson, flavour: str) -> Row:
-    """Return the assistant's last turn in a judged run, what led to it, and whether it is good."""
+    """Return the assistant's last turn in a judged run, the turns before it, and True if it is good."""
     assert lesson.label is not None
     return {
         "prompt": _messages(lesson.messages[:-1], flavour),
@@ -258,7 +258,7 @@ def kto_row(lesson: Lesson, flavour: str) -> Row:
 
 
 def preferred_row(lesson: Lesson, flavour: str) -> Row | LeftOut:
-    """Return the answer that a judge would have preferred against the one that was given."""
+    """Return the answer that a judge prefers, paired with the given one."""
     better = lesson.record.preferred
     assert better is not None
     if lesson.record.answer is None or is_mark(better.preferred):
@@ -271,11 +271,11 @@ def preferred_row(lesson: Lesson, flavour: str) -> Row | LeftOut:
 
 
 def pair_row(good: Lesson, bad: Lesson, flavour: str, pair_by: str = INPUT) -> Row | LeftOut:
-    """Return the first turn in which a good and a bad run differ, after what they share.
+    """Return the first turn in which a good and a bad run differ, after their common beginning.
 
-    Runs of the same input that part at what a tool returned or a user said make no row: nobody chose that. Runs that
-    are of one task all the same make one: the prompt then goes on to the good run's next choice, and each side is the
-    rest of its conversation, for OpenAI one turn of it.
+    Runs of the same input that diverge at a tool's result or a user's message make no row: nobody chose that. Runs of
+    one task make one all the same: the prompt then goes on to the good run's next choice, and each side is the rest of
+    its conversation, for OpenAI one turn of it.
     """
     shared = shared_messages(good, bad)
     tools = joined([good.tools, bad.tools])
@@ -303,7 +303,7 @@ def _next_choice(messages: Sequence[Message]) -> int:
 
 
 def shared_messages(one: Lesson, other: Lesson) -> int:
-    """Return how many messages two runs begin with alike."""
+    """Return the number of equal messages at the start of two runs."""
     both = zip(one.messages, other.messages, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].same(pair[1]), both))
 
@@ -332,10 +332,10 @@ def _pair(
 
 
 def process_row(lesson: Lesson, sibling: Lesson | None) -> Row | LeftOut:
-    """Return the steps of a judged run, each with whether it is good.
+    """Return the steps of a judged run, each with its label.
 
-    A step that was judged itself keeps its verdict. Of the others all are good in a good run; in a bad run those are
-    before the first that was judged bad or, with a good run of the same input beside it, before the two part.
+    A step that was judged itself keeps its verdict. In a good run all others are good; in a bad run those before the
+    first one judged bad or, with a good run of the same input beside it, before the two diverge.
     """
     steps = _assistant_steps(lesson.messages)
     judged: dict[int, bool] = {}
@@ -365,7 +365,7 @@ def process_row(lesson: Lesson, sibling: Lesson | None) -> Row | LeftOut:
 
 
 def _assistant_steps(messages: Sequence[Message]) -> list[tuple[str, frozenset[str]]]:
-    """Return what the assistant did, message by message, a call with its result: text, and the spans it is from."""
+    """Return the assistant's messages, a call with its result: text, and the spans behind it."""
     found: list[tuple[str, frozenset[str]]] = []
     for message in messages:
         if message.role == TOOL:
@@ -379,7 +379,7 @@ def _assistant_steps(messages: Sequence[Message]) -> list[tuple[str, frozenset[s
 
 
 def _metadata(kind: str, lessons: Sequence[Lesson]) -> dict[str, Any]:
-    """Return what a row is from. Every row has the same keys and types, and none that could be taken for a date."""
+    """Return the origin of a row. Every row has the same keys and types, and none that could be taken for a date."""
     return {
         "kind": kind,
         "runs": [lesson.record.id for lesson in lessons],

@@ -1,1 +1,1 @@
-"""What if: recorded decisions made again with something changed."""
+"""What-if: recorded decisions, made again under a supposition."""

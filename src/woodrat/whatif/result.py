@@ -1,4 +1,4 @@
-"""What-if: what would have come of recorded decisions under a supposition: the answer, and how it is counted."""
+"""What-if: the outcomes of recorded decisions under a supposition, listed and counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from woodrat.state.match import Match
 from woodrat.whatif.supposition import Supposition, Sweep
 
 CHOICES_MAX: Final = 100
-"""How many different choices the table of a sweep tells apart; the rest are counted together."""
+"""Number of different choices in the table of a sweep; the rest are counted together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class FactChange(Record):
     """One fact that a decision was made on and that would be another."""
 
     key: str
-    """What the decision calls it."""
+    """Its name in the decision."""
     entity: str | None
-    """The entity it was read from; none where it was not read."""
+    """The entity it was read from; None if it was not read."""
     field: str | None
     """The field."""
     before: Json
-    """What it was; null also where there was nothing."""
+    """The recorded value; also null if there was none."""
     now: Json
-    """What it would be; null also where there would be nothing."""
+    """The supposed value; also null if there would be none."""
     missing: bool
     """Whether there would be nothing."""
     observations: tuple[str, ...]
@@ -55,11 +55,11 @@ class Range(Record):
     values: int
     """How many they are."""
     now: DecisionNow
-    """What the decision would come to at each of them."""
+    """The outcome of the decision at each of them."""
 
     @derived
     def sentence(self) -> str:
-        """What would come of the decision there, in a few words."""
+        """The outcome of the decision there, in a few words."""
         span = told(self.first) if self.values == 1 else f"{told(self.first)}..{told(self.last)}"
         if self.now.outcome == UNKNOWN:
             return f"{span}: {self.now.sentence}"
@@ -68,7 +68,7 @@ class Range(Record):
 
 @dataclass(frozen=True, slots=True)
 class Supposed(Record):
-    """A recorded decision, and what would have come of it."""
+    """A recorded decision, and its outcome under the supposition."""
 
     run: str
     """The run it was made in."""
@@ -77,13 +77,13 @@ class Supposed(Record):
     subject: str | None
     """The entity the run is about."""
     decision: Decision
-    """What was decided, by which rule and on what evidence."""
+    """The recorded choice, with its rule and evidence."""
     changes: tuple[FactChange, ...]
-    """The facts it was given that would be others; of a sweep without what is swept."""
+    """Its changed facts; in a sweep, without the swept one."""
     now: DecisionNow
-    """What would have been decided; of a sweep whether it differs anywhere."""
+    """The supposed choice; in a sweep, whether it differs anywhere."""
     ranges: tuple[Range, ...] = ()
-    """Of a sweep: what would have been decided at which values."""
+    """In a sweep: the choices with their values."""
 
     @derived
     def outcome(self) -> str:
@@ -92,7 +92,7 @@ class Supposed(Record):
 
     @derived
     def sentence(self) -> str:
-        """What would have come of it, in a few words."""
+        """The outcome, in a few words."""
         return "; ".join(part.sentence for part in self.ranges) if self.ranges else self.now.sentence
 
 
@@ -101,19 +101,19 @@ class ChoiceCount(Record):
     """How many decisions would choose something."""
 
     chosen: Json
-    """What they would choose."""
+    """Their choice."""
     decisions: int
     """How many would."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow(Record):
-    """What would come of all decisions at one value of a sweep."""
+    """The outcomes of all decisions at one value of a sweep."""
 
     value: Json
     """The value."""
     choices: tuple[ChoiceCount, ...]
-    """How many decisions would choose what, in the order of the whole table."""
+    """Number of decisions per choice, in the order of the whole table."""
     same: int
     """How many would come out as recorded."""
     flip: int
@@ -124,10 +124,10 @@ class SweepRow(Record):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf(Record):
-    """What would have come of recorded decisions, had something been otherwise."""
+    """The outcomes of recorded decisions under a supposition."""
 
     supposition: Supposition
-    """What was supposed."""
+    """The supposition."""
     decisions: tuple[Supposed, ...]
     """The decisions, by position; as many as were asked for."""
     same: int
@@ -137,11 +137,11 @@ class WhatIf(Record):
     unknown: int
     """Of how many that is not known; of a sweep, at one value or more, and that differ at no other."""
     rows: tuple[SweepRow, ...]
-    """Of a sweep: what would come of all decisions at each value; on the first page."""
+    """In a sweep: the outcomes of all decisions at each value; on the first page."""
     unaffected: int
     """Of a sweep: how many further decisions it does not concern."""
     notes: tuple[str, ...]
-    """What was supposed in vain, in sentences; on the first page."""
+    """Suppositions without effect, in sentences; on the first page."""
     position: int
     """The position the log was read at."""
     cursor: str | None
@@ -149,11 +149,11 @@ class WhatIf(Record):
     matched: tuple[Match, ...] = field(default=(), metadata=WHEN_SET)
     """How entities were found that were named by values that identify them."""
     times: Mapping[str, str] = field(default=MappingProxyType({}), metadata=WHEN_SET)
-    """What times that were asked for in words turned out to be, by argument."""
+    """Times that words such as `yesterday` resolved to, by argument."""
 
     @derived
     def sentence(self) -> str:
-        """What would have come of all of them, in one line."""
+        """A summary of all outcomes, in one line."""
         whole = self.same + self.flip + self.unknown
         if not whole:
             return "No decision is concerned."
@@ -165,10 +165,10 @@ class WhatIf(Record):
 
 
 def segments(sweep: Sweep, ascending: bool, points: Iterable[Json]) -> list[tuple[int, int]]:
-    """Return stretches of values, as `[start, stop)`, between which and only between which a comparison can change.
+    """Return stretches of values, as `[start, stop)`, with equal comparisons inside each stretch.
 
-    `points` are all that the values are compared with. Of numbers in order, a comparison with one of them changes at
-    that number and nowhere else; comparing a number with anything but a number comes to the same for all numbers.
+    `points` are the operands that the values are compared with. For numbers in order, a comparison changes at its
+    operand and nowhere else; a comparison with anything but a number is the same for all numbers.
     """
     values = sweep.values
     if not ascending:
@@ -201,7 +201,7 @@ def _alike(one: DecisionNow, other: DecisionNow) -> bool:
 
 
 def overall(ranges: Sequence[Range]) -> DecisionNow:
-    """Return whether a decision differs anywhere in a sweep."""
+    """Return True if a decision differs anywhere in a sweep."""
     for outcome, told_as in ((FLIP, "differs at some values"), (UNKNOWN, "")):
         there = [part for part in ranges if part.now.outcome == outcome]
         if there:
@@ -213,7 +213,7 @@ def overall(ranges: Sequence[Range]) -> DecisionNow:
 
 
 class Tally:
-    """Counts what would be chosen at each value of a sweep, stretch by stretch."""
+    """Counts the choices at each value of a sweep, stretch by stretch."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep

@@ -1,7 +1,7 @@
-"""Supposition: what is supposed to have been otherwise, read from what callers write.
+"""Supposition: the change that a caller supposes, parsed.
 
-A *supposition* takes something away (observations, sources, readings, agents) or puts another value, rule or threshold
-in its place. A *sweep* supposes one value after the other.
+A *supposition* removes something (observations, sources, interpretations, agents) or replaces a value, rule or
+threshold. A *sweep* supposes one value after the other.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Supposition(Record):
     thresholds: Mapping[str, Json] = field(default_factory=dict)
     """Other operands of recorded rules, by `stage.fact.operator`."""
     sweep: Sweep | None = None
-    """What is tried value by value."""
+    """The values to try."""
 
     @property
     def is_empty(self) -> bool:
@@ -72,13 +72,13 @@ class Supposition(Record):
         return self.sweep is None and not any(named)
 
     def field_values(self) -> Iterator[tuple[str, str, Json]]:
-        """Yield the reference, the field and the value of each field that is supposed to have another."""
+        """Yield reference, field and value of each supposed field."""
         for full, value in self.fields.items():
             ref, _, name = full.rpartition("#")
             yield ref, name, value
 
     def question(self) -> dict[str, Any]:
-        """Return what a cursor is bound to; it is part of the cursor's digest, so its keys stay as they are."""
+        """Return the part that a cursor is bound to; the cursor's digest covers it, so its keys stay."""
         sweep = self.sweep
         asked = {
             "without": list(self.without),
@@ -102,7 +102,7 @@ def suppose(
     thresholds: object = None,
     sweep: object = None,
 ) -> Supposition:
-    """Return what a caller supposes; whatever is wrong with its form is added to `faults`."""
+    """Return the caller's supposition; faults of its form are added to `faults`."""
     facts: dict[str, Json] = {}
     fields: dict[str, Json] = {}
     for name, value in _mapping("set", set, "facts or REF#field", faults):

@@ -1,8 +1,8 @@
-"""The verb `what-if`: what would have come of recorded decisions, had something been otherwise.
+"""The verb `what-if`: the outcomes of recorded decisions under a supposition.
 
-Which decisions are asked about, and the answer: all of them are counted for the first page, some are listed. A cursor
-holds the counts, so that a page that follows makes no more decisions again than it goes past. Nothing is written, no
-model is asked, and no code of the agent runs.
+It selects the decisions and makes the answer: all of them are counted for the first page, some are listed. A cursor
+holds the counts, so a later page only repeats the decisions that it passes. Nothing is written, no model is called, and
+no code of the agent runs.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class WhatIfQuestion:
     """Whether decisions that would come out the same are listed."""
     page: PageRequest
     so_far: _SoFar | None
-    """What the pages before came to; none on the first page."""
+    """The counts of earlier pages; None on the first page."""
 
 
 class _SoFar(NamedTuple):
-    """What a cursor holds: where the page before ended, and what all decisions came to."""
+    """The contents of a cursor: the end of the page before, and the counts of all decisions."""
 
     after: int
     """The position of the last decision that was listed."""
@@ -145,7 +145,7 @@ def _run_names(run: object, faults: list[Fault]) -> tuple[str, ...] | None:
 
 
 def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Iterator[Chosen]:
-    """Yield the decisions that are asked about, by position, each once; those of the pages before are left out."""
+    """Yield the selected decisions, by position, each once, after those of earlier pages."""
     known: dict[str, RunBeginning] = {}
     told: set[bytes] = set()
     after = -1 if asked.so_far is None else asked.so_far.after
@@ -235,7 +235,7 @@ def _fits(asked: WhatIfQuestion, run: str, body: Mapping[str, Any]) -> bool:
 
 
 def what_if(context: Context, asked: WhatIfQuestion, progress: Progress | None = None) -> WhatIf:
-    """Return what would have come of the decisions that are asked about, at the context's moment."""
+    """Return the outcomes of the selected decisions, at the context's moment."""
     # Indexes that trail the log are not brought up to date here, as that would write.
     with open_reader(asked.page.pin(context)) as reader:
         tracer = Tracer(Recounter(reader))
@@ -247,7 +247,7 @@ def what_if(context: Context, asked: WhatIfQuestion, progress: Progress | None =
 
 
 def _later_page(supposer: Supposer, asked: WhatIfQuestion, progress: Progress | None) -> WhatIf:
-    """Return a page that follows another: what was counted for the first one holds, and is not counted again."""
+    """Return a later page; the counts of the first page still hold, and are not repeated."""
     so_far = asked.so_far
     assert so_far is not None
     listed: list[Supposed] = []
@@ -261,7 +261,7 @@ def _later_page(supposer: Supposer, asked: WhatIfQuestion, progress: Progress | 
 
 
 def _first_page(supposer: Supposer, asked: WhatIfQuestion, progress: Progress | None) -> WhatIf:
-    """Return what all decisions come to, and the first of them."""
+    """Return the counts of all decisions, and the first of them."""
     sweep = asked.supposition.sweep
     tally = None if sweep is None else Tally(sweep)
     counts = dict.fromkeys(("same", "flip", "unknown"), 0)
@@ -318,7 +318,7 @@ def _page(
 
 
 def _in_vain(supposer: Supposer, any_decision: bool) -> tuple[str, ...]:
-    """Return what was supposed in vain; a threshold that stands in no rule is refused."""
+    """Return the suppositions without effect; a threshold that no rule has is refused."""
     supposition, met, tracer = supposer.supposition, supposer.met, supposer.tracer
     if not any_decision:
         return ("There is no decision to ask about.",)

@@ -84,7 +84,7 @@ OTHER_NAMES: dict[str, str] = {
     "--valid": "--valid-at",
     "--verdict": "`woodrat runs judge RUN good|bad`",
 }
-"""What people type for something that goes by another name here; looked at before names that are merely close."""
+"""Words that people type for commands of another name; looked up before similar names."""
 
 
 def section(name: str) -> tuple[Command, ...]:

@@ -1,7 +1,7 @@
-"""Declaration: what a command is made of, and how its arguments follow from the verb that it carries out.
+"""Declaration: the parts of a command, and the arguments derived from its verb.
 
-A command is data. What is typed (words, arguments, which of them are ids) stands here; how an answer is shown does not.
-A command of a verb states only what a terminal does differently; the rest is read off the verb's declaration.
+A command is data. Its words and arguments are declared here; the printing of its answer is not. A command of a verb
+states only the differences on a terminal; the rest comes from the verb's declaration.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from woodrat.api.verb import Parameter, Verb
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
-"""Names and settings of one argument, as argparse takes them; `ids` besides says which kinds of id it may be."""
+"""Names and settings of one argument, for argparse; `ids` adds the kinds of id that it accepts."""
 Form = Mapping[str, Any] | tuple[Argument, ...]
-"""How a command takes a parameter of its verb otherwise: settings that differ, or arguments instead of it, if any."""
+"""How a command takes a parameter of its verb differently: other settings, or other arguments instead of it."""
 
 FILE: Final = "FILE"
-"""What stands for a parameter that a terminal takes as the name of a file with its value."""
+"""The placeholder of a parameter whose value a terminal takes from a file."""
 
 
 class Command:
     """One command.
 
-    Where it carries out a verb of the library, its sentence, its arguments, whether it reads at a moment and whether it
-    writes are those of the verb, and are worked out when they are asked for.
+    If it calls a verb of the library, its sentence, its arguments, whether it reads at a moment and whether it writes
+    come from the verb, on demand.
     """
 
     def __init__(
@@ -46,24 +46,25 @@ class Command:
         rows: bool = True,
     ) -> None:
         self.words = words
-        """What is typed, such as `entities search`."""
+        """Its words, such as `entities search`."""
         self.run = run
         """Module and function that answer it; imported when it is called."""
         self.examples = examples
         """Commands to try."""
         self.forms: Mapping[str, Form] = {} if forms is None else forms
-        """Parameters of the verb that are typed in another form, by name; those without arguments cannot be typed."""
+        """Parameters of the verb that are typed in another form, by name; a parameter without arguments cannot be
+        typed."""
         self.own = own
-        """What it takes besides the parameters of its verb and the options of every command."""
+        """Its arguments besides the parameters of its verb and the global options."""
         self.more = more
-        """What else there is to know, below the sentence."""
+        """Further text, below the sentence."""
         self.rows = rows
         """Whether its answer is a list or a record, which `-o csv` can print."""
         self._verb, self._what, self._reads, self._writes = verb, what, reads, writes
 
     @cached_property
     def verb(self) -> Verb | None:
-        """The verb of the library that it carries out; none where it is a matter of the command line alone."""
+        """The verb of the library behind it; None for a command of the terminal alone."""
         if not isinstance(self._verb, str):
             return self._verb
         from woodrat.api.verbs import declared
@@ -72,7 +73,7 @@ class Command:
 
     @property
     def what(self) -> str:
-        """What it does, in one sentence that fits a line of the help."""
+        """Its description, in one sentence that fits a line of the help."""
         return self._what or ("" if self.verb is None else self.verb.what)
 
     @property
@@ -87,7 +88,7 @@ class Command:
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """What it takes besides the options of every command; those in their place come first."""
+        """Its arguments without the global options; positional ones first."""
         derived = () if self.verb is None else derived_arguments(self.verb, self.words, self.forms)
         return tuple(sorted((*derived, *self.own), key=is_option))
 
@@ -105,12 +106,12 @@ def destination(argument: Argument) -> str:
 
 
 def is_option(argument: Argument) -> bool:
-    """Return whether an argument is an option, such as `--limit N`, and not a value in its place."""
+    """Return True if an argument is an option, such as `--limit N`, and not positional."""
     return argument[0][0].startswith("-")
 
 
 def label(argument: Argument) -> str:
-    """Return what an argument is called in an error: the option, or what stands for a value in the help."""
+    """Return the name of an argument in errors: the option, or its placeholder in the help."""
     names, settings = argument
     return names[0] if is_option(argument) else settings.get("metavar", names[0])
 
@@ -133,7 +134,7 @@ def number(text: str) -> float:
 
 
 def whole_or(words: tuple[str, ...]) -> Callable[[str], int | str]:
-    """Return what reads a whole number, or one of these words."""
+    """Return a parser of a whole number or one of these words."""
 
     def read(text: str) -> int | str:
         return text if text in words else whole(text)
@@ -149,9 +150,9 @@ whole.__name__, number.__name__ = "whole number", "number"  # argparse says it i
 
 
 def derived_arguments(verb: Verb, words: str, forms: Mapping[str, Form]) -> Iterator[Argument]:
-    """Yield the arguments of a verb's command: those in capitals in its declaration in their place, others as options.
+    """Yield the arguments of a verb's command: words in capitals in its declaration are positional, others are options.
 
-    `REF` is needed, `[REF]` may be left out, `REF...` and `[REF...]` may be several.
+    `REF` is required, `[REF]` is optional, `REF...` and `[REF...]` may be repeated.
     """
     places = verb.declaration.command.split()[len(words.split()) :]
     for parameter in verb.parameters:
@@ -169,7 +170,7 @@ def derived_arguments(verb: Verb, words: str, forms: Mapping[str, Form]) -> Iter
 
 
 def _inside(place: str) -> str:
-    """Return what a place stands for, without brackets and dots."""
+    """Return the name in a placeholder, without brackets and dots."""
     return (place[1:-1] if place.startswith("[") else place).removesuffix("...")
 
 
@@ -204,12 +205,12 @@ def _in_place(parameter: Parameter, place: str, form: Mapping[str, Any], verb: V
 
 
 def is_pairs(schema: Schema, metavar: str) -> bool:
-    """Return whether a value is typed as name=value, again for each name."""
+    """Return True if a value is typed as name=value, once for each name."""
     return schema.get("type") == "object" and "=" in metavar
 
 
 def _value(schema: Schema, metavar: str) -> dict[str, Any]:
-    """Return how a value is typed, by its JSON Schema; text where nothing else is plain."""
+    """Return the parser of a typed value, by its JSON Schema; text by default."""
     alternatives = schema.get("anyOf", (schema,))
     types = {each.get("type") for each in alternatives}
     words = tuple(word for each in alternatives for word in each.get("enum", ()))
@@ -227,7 +228,7 @@ def _value(schema: Schema, metavar: str) -> dict[str, Any]:
 
 
 def _help(parameter: Parameter, *, repeatable: bool) -> str:
-    """Return what the help says of a parameter."""
+    """Return the help text of a parameter."""
     kind, default = parameter.kind, parameter.default
     text = kind.what
     if kind.metavar == FILE:
@@ -258,21 +259,21 @@ EVERYWHERE: tuple[Argument, ...] = (
     ),
     argument("-o", "--output", choices=OUTPUTS, help="output format (default: table on a terminal, json when piped)"),
 )
-"""What every command takes; can stand before or after it."""
+"""Global options; they can stand before or after the command."""
 MOMENT_NAMES = ("as_of", "valid_at")
-"""What the moment of a command that reads goes by."""
+"""Names of the arguments for the moment."""
 
 
 @cache
 def moment() -> tuple[Argument, ...]:
-    """Return what every command takes that reads."""
+    """Return the arguments of every command that reads."""
     from woodrat.api.verb import at_moment
 
     return tuple(_option(parameter, {}) for parameter in at_moment())
 
 
 def arguments_of(command: Command) -> tuple[Argument, ...]:
-    """Return what a command takes besides the options of every command, its moment included."""
+    """Return the arguments of a command without the global options, its moment included."""
     return (*command.arguments, *(moment() if command.reads else ()))
 
 

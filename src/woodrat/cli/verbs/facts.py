@@ -1,4 +1,4 @@
-"""Facts: the commands that store what agents observe, and read it at any moment."""
+"""Facts: the commands that store observations, and read them at any moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions: the commands that explain decisions, and ask what would have been."""
+"""Questions: the commands that explain decisions, and try suppositions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: the commands about what agents read, called, decided and answered."""
+"""Runs: the commands about the reads, calls, decisions and answers of agents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an erasure reads: all that is to go, and what other copies were asked to forget."""
+"""The reads of an erasure: everything to remove, and the erasures of other copies."""

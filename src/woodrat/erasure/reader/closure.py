@@ -1,11 +1,11 @@
-"""Closing: from what is to be forgotten to all that must go with it.
+"""Closure: from the data to forget to everything that must go with it.
 
-What is selected is found by index. Then the log is walked: once for what others state too, and then until nothing new
-is found that names or quotes what goes. An entry that merely loses a part is said again; whoever named it is then
-said again too.
+The scope is found by index. Then the log is walked: once for texts that others state too, and then until no new entry
+is found that names or quotes erased data. An entry that merely loses a part is rewritten; entries that name it are then
+rewritten too.
 
-A walk looks for bytes in the bodies and reads the few that have them. It is made in a view, while others write;
-`tail.py` looks at what they wrote.
+A walk searches the bytes of bodies and parses the few that match. It runs in a view, while others write; `tail.py`
+checks the entries written meanwhile.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
 
 STAYING: Final = frozenset({"schema", "erasure"})
-"""Kinds that no erasure touches: the one says how all is merged, the other what is gone."""
+"""Kinds that no erasure touches: one says how everything merges, the other what is gone."""
 STATED: Final = frozenset({"observation", "schema"})
-"""Kinds that make a text common: it is not theirs alone whose records go."""
+"""Kinds that make a text common, so that it does not belong to the erased records alone."""
 BEGUN: Final = RUN_KINDS | {"source", "interpretation.started", "interpretation.ended"}
 """Kinds that belong to a run, a reading or a source."""
 CHUNK_ENTRIES: Final = 1_000
@@ -53,17 +53,17 @@ SHARED_MAX: Final = 5
 def close(
     view: View, scope: Scope, key: bytes, stopped: Collection[str] = (), progress: Progress | None = None
 ) -> Plan:
-    """Return all that goes with a scope. `stopped` are the MACs of what was erased before: it is not said again."""
+    """Return the plan for a scope. `stopped` are the MACs of earlier erasures: their data is not written again."""
     return _Closing(view, scope, key, stopped, progress).plan()
 
 
 def close_mentions(
     view: View, tenant: str, scope: Scope, known: Plan, key: bytes, stopped: Collection[str] = ()
 ) -> Plan | None:
-    """Return what goes of a log of the server's own: what it says of a tenant and that names or quotes what goes there.
+    """Return the plan for a log of the server's own: entries about a tenant that name or quote data erased there.
 
-    What was looked up before there was an erasure key stands in the read audit under its name. It is said again
-    without. None where there is nothing of the kind.
+    Reads from before there was an erasure key stand in the audit under their names. They are rewritten without. None if
+    there are no such entries.
     """
     return _Closing(view, scope, key, stopped).mentions(tenant, known)
 
@@ -90,11 +90,11 @@ class _Closing:
         self._refs = () if self._ref is None else (self._ref, *_notes_about(view, self._ref, self._head))
         """The entities that go: the one that the scope names, and the notes about it."""
         self._found: dict[int, tuple[str, bytes]] = {}
-        """What goes or may go, by position."""
+        """Entries to erase, certain or possible, by position."""
         self._links: dict[bytes, Link] = {}
-        """What another ledger said in place of observations, by their digests."""
+        """Replacements that another ledger made for observations, by their digests."""
         self._gone_ids: set[str] = set()
-        """Short ids of what goes or may go: who names one may go, too."""
+        """Short ids of entries to erase, certain or possible: an entry that names one may go too."""
         self._plan = Plan()
 
     def plan(self) -> Plan:
@@ -131,7 +131,7 @@ class _Closing:
         return self._plan
 
     def mentions(self, tenant: str, known: Plan) -> Plan | None:
-        """Return the plan for a log that only speaks of what goes elsewhere, or nothing."""
+        """Return the plan for a log that only mentions data erased elsewhere, or None."""
         names = Names(self._key, refs=self._refs, quoted=known.quoted)
         names.note_gone([*known.ids, *(ref.id for ref in self._refs)])
         for position, kind, body in self._entries({"observation"}):
@@ -222,7 +222,7 @@ class _Closing:
                     self._direct.add(position)
 
     def _is_of_owner(self, run: str, started: Mapping[str, Any]) -> bool:
-        """Return whether a beginning is that of a run's owner: in another log somebody may only have said so."""
+        """Return True if the start of a run is by its owner: in another log somebody may only have claimed it."""
         entries = entry_index.run_entries(self._view, run, self._view.head().position)
         bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.body is not None]
         told: list[tuple[str, Any]] = [(kind, body) for kind, body in bodies if isinstance(body, dict)]
@@ -289,7 +289,7 @@ class _Closing:
                 yield position, said
 
     def _select_records(self, known: Erasure) -> None:
-        """Find the records that another ledger erased. What it said in their place comes from there."""
+        """Find the records that another ledger erased, with the replacements that it made."""
         macs = frozenset(known.macs)
         for position, kind, body in self._entries():
             if (mac := record_mac(self._key, kind, body)) in macs:
@@ -346,9 +346,9 @@ class _Closing:
         return {text for text in alone if not self._is_elsewhere(text)}
 
     def _stated(self, said: Any, theirs: Mapping[str, set[str]]) -> Iterator[str]:
-        """Yield what an observation states; the key of what goes only where it may be the name of another.
+        """Yield the texts that an observation states; the key of an erased entity only if it may be another's name.
 
-        A field of something else that holds the key means what goes, and quotes it.
+        A field of another entity that holds the key refers to the erased one, and quotes it.
         """
         key = None if self._ref is None else self._ref.key
         for text in leaves(said):
@@ -364,7 +364,7 @@ class _Closing:
                     found.append(position)
 
     def _is_elsewhere(self, text: str) -> bool:
-        """Return whether a text is the reference of an entity that stays."""
+        """Return True if a text is the reference of a surviving entity."""
         try:
             ref = ids.parse_ref(text)
         except Refused:
@@ -372,7 +372,7 @@ class _Closing:
         return ref != self._scope.ref and self._view.entity(ref.digest, self._head) is not None
 
     def _follow(self, names: Names) -> None:
-        """Find whatever names or quotes what may go, until nothing new is found."""
+        """Find every entry that names or quotes possibly erased data, until no new one is found."""
         gone = {ids.id_of("source", digest) for digest in self._sources} | self._readings | self._runs
         gone |= {ref.id for ref in self._refs}
         for kind, body in self._found.values():
@@ -400,7 +400,7 @@ class _Closing:
         self._gone_ids = gone
 
     def _find_digests(self, names: Names) -> None:
-        """Find the entries of runs that lost something which hold digests of what cannot be searched."""
+        """Find entries with digests of unsearchable data, in runs that lost something."""
         for kind, body in self._found.values():
             if kind in RUN_KINDS and (step := step_of(kind, body)) is not None:
                 names.touched.add(step.run)
@@ -415,7 +415,7 @@ class _Closing:
                     self._found[entry.position] = (entry.kind, entry.body)
 
     def _say(self, names: Names) -> None:
-        """Say again what stays of all that was found, and note what is gone."""
+        """Rewrite the surviving parts of the found entries, and record the erased ones."""
         ordered = sorted(self._found.items())
         again: dict[int, bytes | None] = {}
         for position, (kind, body) in ordered:
@@ -443,7 +443,7 @@ class _Closing:
         self._plan.sought = names.quoted.spellings([*kept, *((kind, new) for kind, new in spoken if new is not None)])
 
     def _observations(self, names: Names) -> Iterator[tuple[int, bytes | None]]:
-        """Yield what becomes of the observations found, those that are named before those that name them."""
+        """Yield the replacements of the found observations, named ones before those that name them."""
         waiting = {
             said.digest: (position, said)
             for position, (kind, body) in sorted(self._found.items())
@@ -512,7 +512,7 @@ class _Closing:
             plan.quoting.append(position)
 
     def _note_again(self, kind: str, body: bytes, gone: Collection[int]) -> None:
-        """Plan to say a body, unless the log says it already and goes on to."""
+        """Plan to write a body, unless the log holds and keeps it already."""
         meaning: Meaning = observation.stored(body) if kind == "observation" else step_of(kind, body)
         if isinstance(meaning, Observation):
             held = self._view.observation(meaning.digest, self._head)
@@ -524,7 +524,7 @@ class _Closing:
         self._plan.resaid[kind] += 1
 
     def _select_receipts(self, names: Names) -> None:
-        """Find the idempotency keys whose reports or requests held what goes, and count what cannot be searched."""
+        """Find the idempotency keys whose reports or requests hold erased data, and count the unsearchable ones."""
         plan = self._plan
         plan.ids = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
         positions = set(plan.positions)
@@ -546,7 +546,7 @@ def _notes_about(view: View, subject: Ref, through: int) -> Iterator[Ref]:
 
 
 def _ids_of(kind: str, body: bytes) -> set[str]:
-    """Return the ids by which others name what an entry holds."""
+    """Return the ids by which others name the contents of an entry."""
     if kind == "observation":
         said = observation.stored(body)
         return {said.id, said.entity.id}
@@ -554,7 +554,7 @@ def _ids_of(kind: str, body: bytes) -> set[str]:
 
 
 def _names_another(said: Any, ref: Ref, fields: Collection[str]) -> bool:
-    """Return whether an observation calls somebody else by the key of an entity: its entity, its agent, a namesake."""
+    """Return True if an observation uses the key of an entity for somebody else: its entity, its agent, a namesake."""
     entity = said["entity"]
     if ref.key in (entity["key"], said["agent"]):
         return True

@@ -35,7 +35,7 @@ _ERASED_AT: Final = re.compile(rb'"erased_at":"([^"]*)"')
 
 
 class PutBack(NamedTuple):
-    """What a log still holds of an erasure that the keys folder remembers."""
+    """Data that a log still holds although the keys folder remembers its erasure."""
 
     erasure: Erasure
     """The erasure."""
@@ -44,9 +44,9 @@ class PutBack(NamedTuple):
 
 
 def put_back(view: View, keys: Keys) -> PutBack | None:
-    """Return what a log holds of what was erased in it, if it is an older copy that was put back; None if it is not.
+    """Return the erased data that a log still holds, if it is a restored older copy; None if it is not.
 
-    A log that has the latest of its erasures has them all, which takes a few look-ups, however many there are.
+    A log with the latest of its erasures has them all, so this takes a few look-ups for any number of erasures.
     """
     log = view.head().log
     lines = [] if log is None else keys.remembered_of(log)
@@ -72,7 +72,7 @@ def _erased_at(line: bytes) -> str:
 
 
 def _has_erasure(view: View, known: Erasure, body: bytes) -> bool:
-    """Return whether an erasure was written to this log, and took what it names first."""
+    """Return True if an erasure was written to this log, and was the first to remove its data."""
     last = view.entry(view.position_at(known.erased_at))
     first = None if last is None else view.entry(last.envelope.write)
     if first is None or first.body != body:
@@ -82,7 +82,7 @@ def _has_erasure(view: View, known: Erasure, body: bytes) -> bool:
 
 
 def _held(view: View, known: Erasure, key: bytes | None) -> int | None:
-    """Return the first position of an erasure whose record is still here; without the key, that has any body."""
+    """Return the first position of an erasure whose record is still here; without the key, the first with any body."""
     size, macs = view.head().size, frozenset(known.macs)
     for first, last in known.positions:
         for position in range(first, min(last + 1, size)):
@@ -95,7 +95,7 @@ def _held(view: View, known: Erasure, key: bytes | None) -> int | None:
 
 
 def check(engine: Engine, tenant: TenantId, keys: Keys) -> None:
-    """Refuse a ledger that holds what was erased in it: an older copy of the file was put in its place."""
+    """Refuse a ledger that holds data erased in it: an older copy of the file was put in its place."""
     if not keys.remembers:
         return
     with engine.view(tenant) as view:
@@ -114,7 +114,7 @@ def check(engine: Engine, tenant: TenantId, keys: Keys) -> None:
 
 
 class Remembered:
-    """What the keys folder remembers as erased, by the log it was erased in."""
+    """The erasures that the keys folder remembers, by the log they were made in."""
 
     def __init__(self, keys: ErasureKeys | None) -> None:
         self._key = None if keys is None else keys.erasure
@@ -127,7 +127,7 @@ class Remembered:
         return bool(self._macs)
 
     def holds(self, entry: Entry) -> bool:
-        """Return whether the record of an entry was erased in the log it was written under, or first written in."""
+        """Return True if the record of an entry was erased in the log it was written under, or first written in."""
         if self._key is None or entry.body is None:
             return False
         origin = entry.envelope.origin
@@ -154,7 +154,7 @@ def of_lineage(view: View, keys: ErasureKeys) -> Iterator[Erasure]:
 
 
 def is_own_name(view: View, log: str) -> bool:
-    """Return whether a log went by a name, so that idempotency keys used under it were taken here."""
+    """Return True if a log had a name, so that idempotency keys used under it were accepted here."""
     return any(entry.log == log and entry.envelope.origin is None for entry in view.entries())
 
 
@@ -162,7 +162,7 @@ def is_own_name(view: View, log: str) -> bool:
 
 
 def scopes(view: View, known: Erasure, key: bytes) -> Iterator[dict[str, Any]]:
-    """Yield what an erasure was asked for by, as far as this ledger still holds it, as arguments of `erase`."""
+    """Yield the scopes of an erasure that this ledger still holds, as arguments of `erase`."""
     held = list(_observations_held(view, known, key))
     if known.scope in ("entity", "subject"):
         named = "what" if known.scope == "entity" else "subject"
@@ -186,7 +186,7 @@ def scopes(view: View, known: Erasure, key: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _observations_held(view: View, known: Erasure, key: bytes) -> Iterator[tuple[Observation, erasure.Link]]:
-    """Yield the observations of an erasure that are still here, each with what stands for it."""
+    """Yield the observations of an erasure that are still here, each with its replacement."""
     head = view.head().position
     links: Mapping[str, erasure.Link] = known.links
     for ref in view.entities(None, head):

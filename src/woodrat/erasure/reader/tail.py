@@ -1,4 +1,4 @@
-"""The tail of a search: what came into the log after it was searched for what an erasure takes, and receipts."""
+"""The tail of a search: entries and receipts that were written after an erasure searched the log."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from woodrat.state.meaning import RUN_KINDS
 _POSITIONS: Final = re.compile(rb'"positions":\[([0-9,]+)\]')
 
 TAIL_MAX: Final = 10_000
-"""After so many entries a plan is made anew; fewer are looked through while writers wait."""
+"""Number of new entries from which a plan is made again; fewer are checked while writers wait."""
 
 
 def is_still_true(view: View, plan: Plan, scope: Scope, key: bytes) -> bool:
-    """Return whether a plan holds for a log that went on since; receipts that are new are added to it.
+    """Return True if a plan still holds for a log with new entries; new receipts are added to it.
 
-    It looks at what was appended alone. Wrongly false costs another search.
+    It checks the new entries alone. A wrong False costs another search.
     """
     head = view.head().position
     if head == plan.through:
@@ -49,7 +49,7 @@ def is_still_true(view: View, plan: Plan, scope: Scope, key: bytes) -> bool:
 
 
 def _is_in_scope(kind: str, body: bytes, plan: Plan, scope: Scope, key: bytes) -> bool:
-    """Return whether a scope may select an entry."""
+    """Return True if a scope may select an entry."""
     if scope.records is not None:
         return record_mac(key, kind, body) in scope.records.macs
     said: Any = form.decode(body)
@@ -59,7 +59,7 @@ def _is_in_scope(kind: str, body: bytes, plan: Plan, scope: Scope, key: bytes) -
 
 
 def search_receipts(view: View, plan: Plan, scope: Scope) -> None:
-    """Add the idempotency keys to a plan whose receipts tell of what goes, of those that were not searched yet."""
+    """Add idempotency keys to a plan whose receipts hold erased data, of those not searched yet."""
     positions = set(plan.positions)
     names_them = names_any(plan.ids)
     for agent, key, receipt in view.receipts():
@@ -79,8 +79,8 @@ def search_receipts(view: View, plan: Plan, scope: Scope) -> None:
 def receipts_of(view: View, positions: Collection[int]) -> list[tuple[str, str]]:
     """Return the idempotency keys of writes that have an entry at one of some positions, as (agent, key).
 
-    An erasure that takes any entry of a write takes its receipt: by the request nonce and the digest of the request
-    whatever went could be guessed.
+    An erasure of any entry of a write removes its receipt: the request nonce and the digest of the request would allow
+    guesses at the erased data.
     """
     ordered = sorted(positions)
     return [
@@ -91,9 +91,9 @@ def receipts_of(view: View, positions: Collection[int]) -> list[tuple[str, str]]
 
 
 def _may_be_of(report: bytes, positions: Sequence[int]) -> bool:
-    """Return whether a report may be of a write that has one of some positions, which are in order.
+    """Return True if a report may belong to a write at one of some sorted positions.
 
-    Most are not, and reading each of them would take longest of all.
+    Most do not, and parsing each of them would take longest of all.
     """
     for listed in _POSITIONS.findall(report):
         first, _, _ = listed.partition(b",")

@@ -1,1 +1,1 @@
-"""What an erasure does: to the log, to what arrives, and to the files."""
+"""The effects of an erasure: on the log, on arriving entries, and on the files."""

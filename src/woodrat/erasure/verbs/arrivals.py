@@ -1,7 +1,7 @@
-"""Forgetting: the one place where entries that are about to be taken in meet erasures, theirs and ours.
+"""Arrivals: the one place where arriving entries meet erasures, theirs and ours.
 
-An erasure that arrives is carried out here before anything else of its batch comes in, and nothing that was erased here
-comes in again. Both need the erasure key, since an erasure names nothing of what went.
+An arriving erasure is carried out before anything else of its batch enters, and data erased here does not come back.
+Both need the erasure key, because an erasure does not name its data.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ KIND = erasure.KIND
 
 
 def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
-    """Return those of arriving entries that may be merged in, none of which was erased, and how many erasures acted.
+    """Return the arriving entries that may be merged, none of them erased, and the number of erasures carried out.
 
-    Erasures among them are carried out here first. Without the key they were made with they are refused, rather than
-    keep what another ledger was asked to forget. What the folder of keys remembers as erased in the log that an entry
-    began in is left out too: an export from before an erasure holds what went, and nothing that would say so.
+    Erasures among them are carried out first. Without the key they were made with they are refused: the ledger would
+    keep data that another was asked to forget. Data that the folder of keys remembers as erased in the log where an
+    entry began is left out too: an export from before an erasure holds the data, and no sign of the erasure.
     """
     told = [entry for entry in arriving if entry.kind == KIND]
     acted = _carry_out(context, told) if told else 0
@@ -50,7 +50,7 @@ def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[En
 
 
 def _carry_out(context: Context, told: Sequence[Entry]) -> int:
-    """Erase here what arriving erasures are about; return how many erasures that took."""
+    """Carry out arriving erasures here; return their number."""
     erasures = context.erasures
     key = None if erasures is None else erasures.keys.erasure
     found = []
@@ -79,9 +79,9 @@ def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused
 def said_otherwise(
     context: Context, draft: Draft, observations: Sequence[Observation]
 ) -> tuple[Sequence[Observation], bytes | None]:
-    """Return arriving observations, those that name erased ones as they would have been said after the erasure.
+    """Return arriving observations; those that name erased ones are rewritten as after the erasure.
 
-    With them comes the body of an entry that says so, if there are any.
+    With them comes the body of an entry that says so, if any was rewritten.
     """
     erasures = context.erasures
     if erasures is None or not observations or not erasures.follow(draft.view):
@@ -91,9 +91,9 @@ def said_otherwise(
 
 
 class Due:
-    """Whether what was taken over holds something that the folder of keys remembers as erased; true if so.
+    """True if imported entries hold data that the folder of keys remembers as erased.
 
-    That it does becomes durable with the entries, so that whoever takes something in after a crash makes up for it.
+    The flag becomes durable with the entries, so that the next import after a crash makes up for it.
     """
 
     def __init__(self, context: Context) -> None:
@@ -119,7 +119,7 @@ class Due:
             write.set_meta(FORGETTING, b"")
 
     def settle(self) -> int:
-        """Erase what is due, if anything is; return how many erasures that took."""
+        """Carry out due erasures; return their number."""
         if not self._found:
             return 0
         count = remembered(self._context)
@@ -130,9 +130,9 @@ class Due:
 
 
 def remembered(context: Context) -> int:
-    """Erase in what was just taken over what the folder of keys remembers; return how many erasures that took.
+    """Erase from the imported entries what the folder of keys remembers; return the number of erasures.
 
-    A backup or an old export holds what was erased after it was made.
+    A backup or an old export holds data that was erased after it was made.
     """
     if context.erasures is None:
         return 0
@@ -140,7 +140,7 @@ def remembered(context: Context) -> int:
 
 
 def follow(write: Transaction, arriving: Sequence[Entry]) -> frozenset[bytes]:
-    """Erase in a clone that goes on what was erased in the log it is a clone of; return the nonces that went.
+    """Repeat in a growing clone the erasures of its original; return the removed nonces.
 
     An erasure that comes with the whole log finds its entries erased. One that comes later finds them here.
     """

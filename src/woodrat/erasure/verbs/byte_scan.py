@@ -1,14 +1,14 @@
-"""The byte scan: after an erasure, every file is searched for what went, from its first byte to its last.
+"""Byte scan: after an erasure, every file is searched for erased data, from its first byte to its last.
 
-What is sought is noted, sealed, until a search has found none of it (`pending_search.py`). Without the erasure key
-nothing can be searched, and that is said. A search takes one pass over the files while a view is open: SQLite then
-keeps every version of a page since, so nothing moves from a part that is still to be searched to one that was. A search
-that is broken off begins again.
+The search terms are kept, sealed, until a search finds none of them (`pending_search.py`). Without the erasure key
+there is no search, and the certificate says so. A search takes one pass over the files while a view is open: SQLite
+then keeps every version of a page since, so nothing moves from an unsearched part to a searched one. An interrupted
+search starts again.
 
-If it finds something, the file has to be compacted, for which writers wait; `finish` does so when it is asked to.
+If it finds something, the file has to be compacted while writers wait; `finish` does so on request.
 
-A file that tenants share is searched as a whole. Where another tenant holds the very same bytes, finding them says
-nothing of this one, and must not show: then the rows of this tenant are searched instead.
+A file that tenants share is searched as a whole. If another tenant holds the same bytes, a match says nothing about
+this one, and must not show: then the rows of this tenant are searched instead.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Compact = Literal["never", "if_found", "always"]
 
 @dataclass(frozen=True, slots=True)
 class Compaction(Record):
-    """What it takes, or took, to rewrite the file without what was erased."""
+    """Cost of rewriting the file without the erased data, estimated or measured."""
 
     estimated_seconds: float
     """How long other writers would wait, about."""
@@ -60,16 +60,16 @@ class Compaction(Record):
 
 @dataclass(frozen=True, slots=True)
 class Finished(Record):
-    """How far it came with what an erasure left in the files."""
+    """The progress of removing erased data from the files."""
 
     purged: bool
-    """Whether no file keeps older versions of what is in it; otherwise someone is in the way."""
+    """True if no file keeps older versions of its contents; otherwise a reader is in the way."""
     searched: bool
-    """Whether every file was searched afterwards; what to look for is sealed with the erasure key."""
+    """True if every file was searched afterwards; the search terms are sealed with the erasure key."""
     scanned: tuple[str, ...] = ()
     """The files that were searched."""
     scanned_bytes: int | None = None
-    """How many bytes that was; none where other tenants' bytes are among them."""
+    """Number of searched bytes; None if other tenants' bytes are among them."""
     hits: Mapping[str, int] = field(default_factory=dict)
     """Per file, how often something that went was found in it."""
     certificates: tuple[Certificate, ...] = ()

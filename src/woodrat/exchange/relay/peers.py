@@ -1,8 +1,8 @@
-"""Peers: the two that sync, and where their logs meet. A peer is a log that is here, or one behind a server.
+"""Peers: the two sides of a sync, and the point where their logs meet. A peer is a local log, or one behind a server.
 
-How far a peer has taken in another log it remembers by that log's name, with the position and the leaf there. It is
-derived and safe to lose. A log that was cut back and went on otherwise has another leaf there, and is taken from where
-the two part.
+A peer remembers the imported part of another log by that log's name, with the position and the leaf there. This is
+derived and safe to lose. A log that was cut back and continued differently has another leaf there, and is imported from
+the point where the two diverge.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
 
 PART_ENTRIES: Final = 1_000
-"""How much of another log is read at a time, so that nobody's old pages are held for long."""
+"""Entries of another log read at a time, so that no old pages are held for long."""
 PART_BYTES: Final = 4 * 1_048_576
 """How many bytes of bodies are read at a time; one entry may have more."""
 PROBES_MAX: Final = 32
@@ -60,7 +60,7 @@ class Peer(Protocol):
     """One of the two that sync."""
 
     name: str
-    """What it is, for people."""
+    """Its name, for people."""
     trusted: bool
     """Whether its entries come from an engine of ours, which looked at them when they came in."""
 
@@ -68,10 +68,10 @@ class Peer(Protocol):
         """Return the name and the last position of its log."""
 
     def leaves(self, positions: Sequence[int]) -> list[bytes | None]:
-        """Return the leaves at some positions; none for those beyond the end."""
+        """Return the leaves at some positions; None for positions beyond the end."""
 
     def taken(self, log: str) -> Mark | None:
-        """Return how far it has taken in another log, as far as it remembers."""
+        """Return the imported part of another log, if it remembers one."""
 
     def entries(self, after: int, through: int | None = None) -> Iterator[tuple[str, Entry]]:
         """Yield the entries after a position, each with where it stands, through another one.
@@ -80,7 +80,7 @@ class Peer(Protocol):
         """
 
     def take(self, giver: Peer, start: Start, progress: Progress | None, through: int | None = None) -> Imported:
-        """Take in what another peer holds; what came in stays, whatever happens to the rest."""
+        """Import the log of another peer; imported entries stay, even if the rest fails."""
 
     def note(self, log: str, taken: Mark) -> None:
         """Remember how far it holds all of another log."""
@@ -90,7 +90,7 @@ class Peer(Protocol):
 
 
 def meeting(giver: Peer, taker: Peer) -> Start:
-    """Return where one peer is to begin to take in the log of another."""
+    """Return the position from which one peer imports the log of another."""
     log, end = giver.head()
     if log is None:
         return Start(None, Mark(BEFORE_ALL, None), False, BEFORE_ALL)
@@ -106,9 +106,9 @@ def meeting(giver: Peer, taker: Peer) -> Start:
 
 
 def _common(one: Peer, other: Peer, high: int) -> Mark:
-    """Return the last place at which two logs hold the same; before all if they have nothing in common.
+    """Return the last position at which two logs are equal; -1 if they have nothing in common.
 
-    What is the same at one position is the same at all before it: nonces are random, so it is one history.
+    Logs equal at one position are equal at all before it: nonces are random, so it is one history.
     """
     found = Mark(BEFORE_ALL, None)
     while found.position < high:
@@ -174,7 +174,7 @@ class Near:
         note(self._context, log, taken)
 
     def came(self, after: int, count: int) -> bool:
-        """Return whether the log ends so many entries after a position, all of which were first written elsewhere."""
+        """Return True if the log ends `count` entries after a position, all of them first written elsewhere."""
         if self.head()[1] != after + count:
             return False
         found = parts(self._engine, self._tenant, after, after + count)
@@ -191,7 +191,7 @@ def leaf_at(view: View, position: int) -> bytes | None:
 
 
 def marked(view: View, log: str) -> Mark | None:
-    """Return how far another log was taken in here, as far as is remembered."""
+    """Return the imported part of another log, if it is remembered."""
     noted = view.meta(mark(log))
     return None if noted is None else Mark(*noted_mark(noted, log))
 
@@ -206,9 +206,9 @@ def note(context: Context, log: str, taken: Mark) -> None:
 def parts(
     engine: Engine, tenant: TenantId, after: int, through: int | None = None, bytes_max: int = PART_BYTES
 ) -> Iterator[list[Entry]]:
-    """Yield the entries after a position in parts, to the end that the log has now, or through a position.
+    """Yield the entries after a position in parts, to the current end of the log or to a position.
 
-    Where something was erased meanwhile, it goes on to the end that the log has then: there the erasure stands.
+    If something was erased meanwhile, it continues to the new end, where the erasure is.
     """
     end = through
     while end is None or after < end:
@@ -231,7 +231,7 @@ def parts(
 
 
 def standing(view: View, position: int, positions: Sequence[int], log: str | None) -> dict[str, Any]:
-    """Return what another peer asks of a log, as plain JSON: where it stands, some leaves, how far it took in `log`."""
+    """Return the answer to another peer as plain JSON: the end of the log, leaves, and the imported part of `log`."""
     taken = None if log is None else marked(view, log)
     return {
         "format": FORMAT,

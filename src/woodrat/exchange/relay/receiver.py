@@ -1,6 +1,6 @@
-"""Receiving: a part of another log that was sent here, whole writes of it, is taken in and remembered.
+"""Receiver: imports a part of another log, in whole writes, and remembers the position.
 
-Each part stands by itself: a sender that was cut off sends it again, or goes on after it, and nothing comes in twice.
+Each part is independent: an interrupted sender sends it again or continues after it, and nothing is imported twice.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _placed(entries: Iterable[Any]) -> Iterator[tuple[str, Entry]]:
 
 
 def _checked(log: object, after: object, leaf: object) -> bytes | None:
-    """Return the leaf before the part; refuse what is none, or a position without one."""
+    """Return the leaf before the part; refuse an invalid leaf, or a position without one."""
     faults = []
     if log is not None and not (isinstance(log, str) and log.startswith("log_")):
         faults.append(Fault("log", f"got {shown(log)}", "Send the name that its log goes by, as exported."))

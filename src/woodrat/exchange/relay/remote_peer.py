@@ -1,7 +1,7 @@
-"""Far: the peer of a sync that is behind a server. Entries go over the wire as the lines of an exported log.
+"""Remote peer: the side of a sync behind a server. Entries are sent as the lines of an exported log.
 
-What is read is one long answer; where the connection breaks it is asked for anew, after the last entry that came. What
-is sent goes in parts of whole writes, each of which may be sent again. So neither end holds more than a part.
+A pull is one long answer; if the connection breaks, it is requested again after the last received entry. A push is sent
+in parts of whole writes, each of which may be repeated. So neither end holds more than a part in memory.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ NOT_SYNCED: Final = "Nothing was exchanged."
 PAGE_ENTRIES: Final = 1_000
 """About how many entries are sent at a time: whole writes, so it may be more."""
 PAGE_BYTES: Final = 1_048_576
-"""From how many bytes on no further write is added to what is sent at a time."""
+"""Size from which no further write is added to a part."""
 MEMORY_BYTES: Final = 8 * 1_048_576
-"""How much of what is to be sent is held in memory; one long write may be more, and lies in a file then."""
+"""Size of a part in memory; one long write may exceed it, and goes to a file."""
 ANSWER_SECONDS: Final = 600.0
-"""How long taking in a part may take: an erasure among it makes all that is derived anew."""
+"""Time limit for the import of a part: an erasure in it derives everything again."""
 TRIES_MAX: Final = 5
 """How often an answer may break off without having brought anything."""
 
@@ -66,7 +66,7 @@ class Far:
         self._server.close()
 
     def ask(self, positions: Sequence[int] = (), log: str | None = None, moment: Moment | None = None) -> Standing:
-        """Return where the log stands; refuse a server that is none of ours, or of another release."""
+        """Return the end of the log; refuse other servers, and other formats."""
         asked = {"position": [str(one) for one in positions], "log": log, "as_of": moment}
         try:
             said = self._server.get("/v1/log/leaves", asked)
@@ -181,7 +181,7 @@ class _Lines:
         self._rest: list[bytes] = []
 
     def readline(self, size: int, /) -> bytes:
-        """Return the next line, or what there is of the last one; it may not be longer than `size`."""
+        """Return the next line, or the rest of the last one; it may not be longer than `size`."""
         length = sum(map(len, self._rest))
         while not self._lines:
             part = next(self._parts, None)
@@ -277,7 +277,7 @@ def export(
 
 
 def _go_on(far: Far, asked: Standing, path: str, progress: Progress | None) -> ExportedLog:
-    """Add to an export what the log has gained since, once its last whole write is found to be the server's."""
+    """Append new entries of the log to an export, after checking that its last whole write is the server's."""
     try:
         with open(path, "r+b") as file:
             last, end = last_whole(file)

@@ -1,7 +1,7 @@
-"""Backup: a file that holds every tenant's log as it was at one moment, made while others write.
+"""Backup: a file with every tenant's log at one moment, made while others write.
 
-A backup is itself a ledger's file and can be opened. It knows that it was written elsewhere: whatever is written to it
-begins under a new log name, so a restored ledger is never mistaken for the one that went on.
+A backup is a ledger's file and can be opened. It is marked as a copy: writes to it begin under a new log name, so a
+restored ledger is never mistaken for the original.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BESIDE: Final = ("", "-wal", "-shm", "-queue", "-journal")
 
 @dataclass(frozen=True, slots=True)
 class Backup(Record):
-    """What a backup holds."""
+    """The contents of a backup."""
 
     path: str
     """The file."""
@@ -71,7 +71,7 @@ def backup(context: Context, out: object, *, force: bool, progress: Progress | N
 
 
 def _checked(engine: Engine, partial: str) -> dict[str, dict[str, Any]]:
-    """Mark a copy as one, and return what it holds, if that is what the ledger held."""
+    """Mark a copy as one, and return its contents after comparing them with the ledger."""
     from woodrat.engines.sqlite import backup as sqlite_backup
     from woodrat.engines.sqlite.engine import SqliteEngine
 
@@ -106,7 +106,7 @@ def _damaged(path: str, what: str) -> Corrupt:
 
 
 def same_file(one: str, other: str) -> bool:
-    """Return whether two paths lead to one file."""
+    """Return True if two paths lead to one file."""
     with suppress(OSError):
         return os.path.samefile(one, other)
     return os.path.abspath(one) == os.path.abspath(other)

@@ -23,10 +23,10 @@ Whole = Sequence[Arrived]
 
 
 def clone(context: Context, writes: Sequence[Whole], due: arrivals.Due) -> bool:
-    """Take over writes at the end of a log that is empty or itself a clone; return whether they fit there.
+    """Append writes to a log that is empty or a clone; return True if they fit there.
 
-    They become durable together, with the note that this log was written elsewhere up to here. What they hold that
-    was erased since is `due`.
+    They become durable together, with a note that the log so far was written elsewhere. Entries in them that were
+    erased since are `due`.
     """
     with context.engine.transaction(context.tenant) as write:
         head = write.head()
@@ -47,7 +47,7 @@ def clone(context: Context, writes: Sequence[Whole], due: arrivals.Due) -> bool:
 
 
 def _check_once(write: Transaction, writes: Sequence[Whole]) -> None:
-    """Refuse a log that holds an observation twice: it was not written by a ledger, and would be told of as damaged."""
+    """Refuse a log that holds an observation twice: no ledger writes one, and `verify` would call it damaged."""
     arrived = [one for whole in writes for one in whole if isinstance(one.meaning, Observation)]
     observations = [one.meaning for one in arrived if isinstance(one.meaning, Observation)]
     known = set(write.known(observations)) if observations else set()

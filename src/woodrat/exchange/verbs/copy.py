@@ -1,11 +1,11 @@
-"""Copying: a log through a position, whole writes of it, becomes another ledger; how a backup is restored.
+"""Copy: a log through a position, in whole writes, becomes another ledger; this is how a backup is restored.
 
-Source and target may be of different engines. Each is read and written by the port alone, so a copy has the bytes, the
-leaves and the roots of what it was made from. It is made in parts, each durable; a copy that was interrupted is a log
-that holds the beginning of another as it is, and is gone on with.
+Source and target may be of different engines. Both are used through the engine interface alone, so a copy has the
+bytes, the leaves and the roots of its source. It is made in durable parts; an interrupted copy holds the beginning of
+the log, and can be continued.
 
-Everything derived is made anew from the entries. What was erased after that position is erased in the copy from the
-beginning, and the erasures themselves come along, since they say why those entries have no bodies.
+Everything derived is made again from the entries. Entries erased after that position are erased in the copy from the
+beginning, and the erasures are copied too, because they say why those entries have no bodies.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ TENANTS_NAMED_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Copied(Record):
-    """What a copy holds."""
+    """The result of a copy."""
 
     entries: int
     """How many entries were taken over."""
@@ -75,7 +75,7 @@ class Copied(Record):
     fingerprint: str
     """Fingerprint of the state at that position."""
     warnings: tuple[str, ...] = ()
-    """What to know before the copy is used."""
+    """Warnings to read before the copy is used."""
 
 
 def copy(
@@ -90,12 +90,12 @@ def copy(
     agent: str = "copy",
     progress: Progress | None = None,
 ) -> Copied:
-    """Copy one tenant's log, through a moment, into a ledger that holds nothing of this tenant yet.
+    """Copy one tenant's log, through a moment, into a ledger without this tenant.
 
-    Both are files or addresses of PostgreSQL. A new file appears when all of it is there. It is how a backup is
-    restored: `copy("backup.db", "agents.db")`. One that was killed goes on when it is called again. The copy goes on
-    under a new log name. `keys` is the folder of keys, the usual one when left out: what was erased since, as it
-    remembers, is erased in the copy too. Without an erasure key there `warnings` says that it may be back.
+    Both are files or addresses of PostgreSQL. A new file appears once it is complete. This restores a backup:
+    `copy("backup.db", "agents.db")`. A copy that was killed continues when it is called again. The copy writes under a
+    new log name. `keys` is the folder of keys, by default the usual one: data erased since, as it remembers, is erased
+    in the copy too. Without an erasure key there, `warnings` says that erased data may be back.
     """
     from woodrat.canon import ids
     from woodrat.clock import SystemClock
@@ -168,7 +168,7 @@ def _beside(place: str, source: Engine, tenant: TenantId) -> Iterator[str]:
 
 
 def _remembers(keys: Keys) -> bool:
-    """Return whether the folder of keys remembers anything that a copy could bring back."""
+    """Return True if the folder of keys remembers erasures that a copy could undo."""
     return keys.erasure is not None and next(iter(keys.erasures()), None) is not None
 
 
@@ -197,7 +197,7 @@ def _check_begun(place: str, source: Engine, tenant: TenantId) -> None:
 
 
 def _check_beginning(engine: Engine, tenant: TenantId, source: View, last: int) -> None:
-    """Refuse a log that is not what a copy which was interrupted leaves; return how many entries it has."""
+    """Refuse a target that is not an interrupted copy of this log; return its number of entries."""
     with engine.view(tenant) as view:
         head, cloned = view.head(), view.cloned()
     if not head.size:
@@ -233,7 +233,7 @@ def shown_place(place: str) -> str:
 def copy_log(
     engine: Engine, tenant: TenantId, context: Context, through: Moment = "now", progress: Progress | None = None
 ) -> Copied:
-    """Copy a log through a moment into an empty one of any engine, or go on with a copy that was interrupted."""
+    """Copy a log through a moment into an empty one of any engine, or continue an interrupted copy."""
     with engine.view(tenant) as view:
         last = resolve_moment(view, through, NOTHING_COPIED, context.clock)
         check_range(view, -1, last)
@@ -258,9 +258,9 @@ def copy_log(
 
 
 def _claim(view: View, context: Context, last: int) -> None:
-    """Take over what idempotency keys were used for, so that a call which is sent again is not stored again.
+    """Copy the receipts of idempotency keys, so that a repeated call is not stored again.
 
-    Those of writes of which anything is erased are left: by them it could be guessed.
+    Receipts of writes with erased entries are left out: they would allow guesses at the erased data.
     """
     with context.engine.view(context.tenant) as copied:
         erased = {row.position for row in copied.rows(BEFORE_ALL, last) if row.body is None}
@@ -274,7 +274,7 @@ def _claim(view: View, context: Context, last: int) -> None:
 
 
 def batched(items: Iterable[T], count: int) -> Iterator[list[T]]:
-    """Yield items in lists of at most so many."""
+    """Yield items in lists of at most a given length."""
     each = iter(items)
     while several := list(islice(each, count)):
         yield several

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 NOTHING_EXPORTED: Final = "Nothing was exported."
 TELL_ENTRIES: Final = 1_000
-"""After so many entries it is told how far it came."""
+"""Number of entries between two progress reports."""
 TAIL_BYTES: Final = 65_536
 """How much of the end of a file is read at a time to find its last line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedLog(Record):
-    """What an export wrote."""
+    """The result of an export."""
 
     entries: int
     """How many entries."""
@@ -47,9 +47,9 @@ class ExportedLog(Record):
     written_bytes: int
     """How much was written."""
     sha256: str
-    """Digest of what was written."""
+    """Digest of the written bytes."""
     out: str | None
-    """The file; none where it was a stream."""
+    """The file; None for a stream."""
 
 
 def root_at(view: View, size: int) -> str:
@@ -128,7 +128,7 @@ def _write(
 
 
 def _go_on(view: View, path: str, through: int, progress: Progress | None) -> ExportedLog:
-    """Add to an export what the log has gained since, once its last whole write is found to be ours."""
+    """Append new entries of the log to an export, after checking that its last whole write is ours."""
     try:
         with open(path, "r+b") as file:
             last, end = _last_write(view, file)
@@ -189,7 +189,7 @@ def file_part(file: BinaryIO, size: int) -> BinaryIO:
 
 
 def _line_end(file: BinaryIO, before: int) -> int:
-    """Return where the last line that ends before some place ends; the beginning if there is none."""
+    """Return the end of the last whole line before an offset; 0 if there is none."""
     while before > 0:
         start = max(0, before - TAIL_BYTES)
         file.seek(start)

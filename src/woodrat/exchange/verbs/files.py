@@ -1,4 +1,4 @@
-"""Files: what is written beside its place, made durable, and then put there whole; or not at all."""
+"""Files: written beside their place, made durable, and then put there whole; or not at all."""
 
 from __future__ import annotations
 

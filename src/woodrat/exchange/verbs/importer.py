@@ -1,7 +1,7 @@
-"""Taking in: whole writes of another log become part of this one, as a clone where they can and merged in where not.
+"""Importer: whole writes of another log enter this one, as a clone if possible and merged otherwise.
 
-What this log holds already, at the same positions and to the last bit, is passed over; so an import that was
-interrupted goes on where it ended. Where the logs part, or this ledger has written itself, entries are merged in.
+Entries that this log holds already, at the same positions and bit by bit, are skipped; so an interrupted import
+continues where it ended. Where the logs diverge, or this ledger has writes of its own, entries are merged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class Imported(Record):
-    """What came of taking in a log."""
+    """The result of importing a log."""
 
     entries: int
     """How many entries were offered."""
@@ -50,9 +50,9 @@ class Imported(Record):
     erased: int
     """How many had been erased, there or here, and say nothing."""
     erasures: int
-    """How many erasures were carried out here: those that arrived, and those that the folder of keys remembers."""
+    """Number of erasures carried out here: those in the log, and those that the folder of keys remembers."""
     log: str | None
-    """Name of the log that this ledger goes on under; none when its next write begins a new one."""
+    """The name that this ledger's log continues under; None if its next write begins a new one."""
     position: int
     """The end of this log afterwards."""
     root: str
@@ -64,13 +64,13 @@ class Imported(Record):
         return bool(self.cloned or self.merged)
 
     def then(self, more: Imported) -> Imported:
-        """Return what came of this and of what was taken in after it."""
+        """Return the sum of this and a later result."""
         counts = ("entries", "cloned", "merged", "known", "erased", "erasures")
         return replace(more, **{name: getattr(self, name) + getattr(more, name) for name in counts})
 
 
 class Taking:
-    """Takes in the writes of one other log, in order; `overlaps` says that what came before is known to be the same."""
+    """Imports the writes of one other log, in order; `overlaps` says that everything before is known to be equal."""
 
     def __init__(self, context: Context, *, overlaps: bool = False) -> None:
         if context.stand_in is not None:
@@ -79,7 +79,7 @@ class Taking:
         self._merger: Merger | None = None
         self._waiting: list[Whole] = []
         self.parted = False
-        """Whether the logs have parted, so that entries are merged in."""
+        """True once the logs have diverged, so that entries are merged."""
         self._overlaps = overlaps
         self._due = arrivals.Due(context)
         self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
@@ -93,9 +93,9 @@ class Taking:
         *,
         meaning: Callable[[Entry], Meaning] = meaning_of,
     ) -> Imported:
-        """Take in a log; what cannot be is refused, and says how far it came.
+        """Import a log; an entry that cannot be imported is refused, with the progress so far.
 
-        `meaning` reads bodies: as those of strangers, which are looked at, unless an engine of ours held them.
+        `meaning` parses bodies: those of strangers are checked, those from an engine of ours are not.
         """
         writes = whole(placed, meaning)
         try:
@@ -120,7 +120,7 @@ class Taking:
         return self.imported()
 
     def _gather(self, writes: Iterator[Whole]) -> bool:
-        """Have as many writes wait as are taken in together; return whether there may be more of them."""
+        """Queue the writes of one batch; return True if there may be more."""
         waiting = size = 0
         for write in writes:
             self._waiting.append(write)
@@ -136,7 +136,7 @@ class Taking:
         return f"What came before is taken in, through position {self.last.position}; import the whole log to go on."
 
     def imported(self) -> Imported:
-        """Return what came of it."""
+        """Return the result."""
         with self._context.engine.view(self._context.tenant) as view:
             head, cloned = view.head(), view.cloned()
             return Imported(
@@ -152,7 +152,7 @@ class Taking:
             )
 
     def _settle(self) -> None:
-        """Take in what waits."""
+        """Import the queued writes."""
         writes, self._waiting = self._waiting, []
         while writes:
             same = 0 if self.parted else self._same(writes)
@@ -183,7 +183,8 @@ class Taking:
             self.last = writes[-1][-1].entry
 
     def _same(self, writes: list[Whole]) -> int:
-        """Return how many of these writes this log holds, at the same positions; where one differs the logs part."""
+        """Return the number of these writes that this log holds, at the same positions; at the first other one, the
+        logs diverge."""
         count = 0
         with self._context.engine.view(self._context.tenant) as view:
             end = view.head().position
@@ -201,7 +202,7 @@ class Taking:
         return count
 
     def _goes_on(self, first: Entry) -> bool:
-        """Return whether a write continues this log as its clone; refuse one that leaves a gap."""
+        """Return True if a write continues this log as its clone; refuse one that leaves a gap."""
         with self._context.engine.view(self._context.tenant) as view:
             head, cloned = view.head(), view.cloned()
         if cloned != head.position:
@@ -235,7 +236,7 @@ def import_file(context: Context, source: Any, progress: Progress | None = None)
 
 
 def is_database(path: str, outcome: str) -> bool:
-    """Return whether a file is a database; one that cannot be read is refused."""
+    """Return True if a file is a database; refuse an unreadable one."""
     try:
         if not os.path.isdir(path) and not os.path.isfile(path) and os.path.exists(path):
             return False  # a pipe, which can be read once

@@ -1,6 +1,6 @@
-"""Merging in: entries of another log, of all kinds, appended as entries of this one; what is known changes nothing.
+"""Merge: entries of another log, of all kinds, appended as entries of this one; known entries change nothing.
 
-Bodies stay as they are; position, time and nonce are this log's, and the envelope keeps where each was first written.
+Bodies stay as they are; position, time and nonce are this log's, and the envelope keeps the origin of each entry.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Merger:
         self._writer = Writer(context)
 
     def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int, int]:
-        """Take in what is not known yet, in one write.
+        """Append unknown entries, in one write.
 
-        Return how many entries were new, how many were left out as erased here, and how many erasures were carried out.
+        Return the numbers of new entries, of entries left out as erased here, and of erasures carried out.
         """
         held = [one for one in arrived if one.entry.body is not None]
         found, erasures = arrivals.admissible(self._context, [one.entry for one in held])
@@ -90,7 +90,7 @@ class Merger:
 
 
 class _Held:
-    """The entries that a log holds, as far as they may be equal to those of another."""
+    """Entries of a log that may equal those of another."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -98,7 +98,7 @@ class _Held:
         self._digests: dict[str, set[bytes]] = {}
 
     def has(self, entry: Entry, meaning: object, name: bytes) -> bool:
-        """Return whether the log holds an entry; `name` is its digest."""
+        """Return True if the log holds an entry; `name` is its digest."""
         if isinstance(meaning, Schema):
             return meaning in entry_index.schemas(self._view, meaning.type, self._through)
         if entry.kind == "source":
@@ -120,7 +120,7 @@ class _Held:
 
 
 def _about(entry: Entry, meaning: object) -> str:
-    """Return the run, the source or the reading that an entry tells of; of another entry, its kind."""
+    """Return the run, source or interpretation of an entry; for other entries, its kind."""
     if isinstance(meaning, Step):
         return meaning.run
     if entry.kind in (RECEIVED, STARTED, ENDED):

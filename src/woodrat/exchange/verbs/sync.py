@@ -1,4 +1,4 @@
-"""Syncing: two ledgers take in what the other holds, in either direction or both, and end with the same state."""
+"""Sync: two ledgers exchange entries, in one direction or both, and end with the same state."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NOT_SYNCED: Final = "Nothing was exchanged."
 
 @dataclass(frozen=True, slots=True)
 class Synced(Record):
-    """What came of a sync."""
+    """The result of a sync."""
 
     other: str
-    """What the ledger was synced with."""
+    """The other ledger."""
     pulled: Imported | None
-    """What came from there; none if nothing was asked for."""
+    """The result of the pull; None if nothing was pulled."""
     pushed: Imported | None
-    """What went there; none if nothing was sent."""
+    """The result of the push; None if nothing was pushed."""
     fingerprint: str
     """Fingerprint of this ledger afterwards."""
     other_fingerprint: str | None
-    """Fingerprint of the other one; none where it is a file of lines."""
+    """Fingerprint of the other ledger; None for a file of lines."""
 
     @derived
     def same(self) -> bool:
@@ -62,9 +62,9 @@ def sync(
     progress: Progress | None,
     connect: Connect,
 ) -> Synced:
-    """Exchange entries with another ledger, or take in those of an exported log; see `Log.sync`.
+    """Exchange entries with another ledger, or import those of an exported log; see `Log.sync`.
 
-    `other` is the context of a ledger that is open, a server, or what names one or the other.
+    `other` is the context of an open ledger, a server, or the name of either.
     """
     if not pulls and not pushes:
         raise Refused([Fault("sync", "both directions are switched off", "Pull, push or both.")], NOT_SYNCED)
@@ -107,7 +107,7 @@ def sync(
 
 
 def _opened(context: Context, path: str, *, readonly: bool) -> Context:
-    """Return the same tenant's ledger in another file, of which nothing is signed."""
+    """Return the same tenant's ledger in another file, without signing."""
     own = context.engine.path
     if own is not None and same_file(own, path):
         raise _itself(path)
@@ -132,9 +132,9 @@ def _exchange(context: Context, theirs: Peer, pulls: bool, pushes: bool, progres
 
 
 def _push(ours: Near, theirs: Peer, progress: Progress | None, own: int, pulled: Imported | None) -> Imported:
-    """Give another ledger what this one holds, and remember that what it gained by that is known here.
+    """Push this ledger's entries to another one, and remember that its new entries are known here.
 
-    What was `pulled` from there just now, after the `own` position, is not sent back.
+    Entries just `pulled` from there, after the `own` position, are not sent back.
     """
     before = meeting(theirs, ours)
     all_taken = before.after.position == before.end

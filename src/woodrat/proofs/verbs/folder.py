@@ -1,4 +1,4 @@
-"""The folder of keys: where it is. Every command asks, so this loads nothing of what is done with keys."""
+"""The folder of keys: its path. Every command needs it, so this module imports nothing of what uses the keys."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
 
 
 def keys_for(db: str | os.PathLike[str] | None, given: str | os.PathLike[str] | None) -> str | None:
-    """Return the folder of keys a ledger is signed by, or None.
+    """Return the folder of keys that a ledger is signed by, or None.
 
-    One that is named must be there. The default one counts where there is a signer in it, for ledgers in files: what is
-    kept in memory is signed only by keys that were handed to it.
+    A named folder must exist. The default folder counts if it has a signer, for ledgers in files: a ledger in memory is
+    signed only by keys that were passed to it.
     """
     if given is not None:
         return keys_folder(given)

@@ -67,7 +67,7 @@ class Keys:
         return found
 
     def path(self, *names: str) -> str:
-        """Return where a file of the folder is."""
+        """Return the path of a file in the folder."""
         return os.path.join(self.folder, *names)
 
     @property
@@ -109,7 +109,7 @@ class Keys:
         return found
 
     def _check_private(self, name: str) -> None:
-        """Refuse a key that every user of the machine may read: whoever has it can do what its holder can."""
+        """Refuse a key that every user of the machine may read: a reader of it can act as its holder."""
         if private.is_open_to_all(self.path(name)):
             problem = f"every user of this machine can read {self.path(name)}"
             remedy = f"Run `chmod 600 {self.path(name)}`; if somebody may have read it, make another."
@@ -125,9 +125,9 @@ class Keys:
         return self.path(SEEN, f"{_file_name(log)}.note")
 
     def remember(self, erasures: Iterable[Erasure]) -> bool:
-        """Note erasures that are not noted yet, so that older copies can be made to forget too.
+        """Record new erasures, so that older copies can be made to forget too.
 
-        Return whether the folder could be written.
+        Return True if the folder is writable.
         """
         known: dict[str, set[bytes]] = {}
         try:
@@ -176,7 +176,7 @@ class Keys:
         return self.path(ERASED, f"{_file_name(log)}.jsonl")
 
     def files(self) -> list[str]:
-        """Return every file of the folder, for people who ask what is there."""
+        """Return every file of the folder, for people."""
         found = [self.path(name) for name in (SIGNER, PUBLIC, ERASURE)]
         found += [*self._under(SEEN), *self._under(LEDGERS), *self._under(ERASED)]
         return [path for path in found if os.path.isfile(path)]
@@ -196,14 +196,14 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Made(Record):
-    """What `init` found and made."""
+    """The result of `init`."""
 
     keys: Keys = field(metadata=IN_PYTHON_ONLY)
     """The keys; JSON has no secret."""
     made: tuple[str, ...]
     """Files that are new; none when everything was there."""
     verifier: VerifierKey | None = field(metadata=IN_PYTHON_ONLY)
-    """The key to hand out; none where there is no signer, for want of the extra `proof`."""
+    """The key to hand out; None without a signer, for lack of the extra `proof`."""
 
     @derived
     def folder(self) -> str:
@@ -222,15 +222,15 @@ class Made(Record):
 
 
 def init(keys: str | os.PathLike[str] | None = None, *, name: str | None = None) -> Made:
-    """Make the folder of keys, or what is missing of it: the named one, `WOODRAT_SIGNING_KEYS`, or the user's own.
+    """Make the folder of keys, or its missing parts: the named one, `WOODRAT_SIGNING_KEYS`, or the user's own.
 
-    Keys that are there are never written over. `name` is the signer's; left out, it is `woodrat-` and eight digits.
+    Existing keys are never overwritten. `name` is the signer's; default: `woodrat-` and eight digits.
     """
     return make(keys_folder(keys), SystemClock(), name)
 
 
 def make(folder: str | os.PathLike[str], clock: Clock, name: str | None = None) -> Made:
-    """Make the keys that are not there yet. What is there stays, so calling this twice is safe."""
+    """Make missing keys. Existing ones stay, so a second call is safe."""
     keys = Keys(os.fspath(folder))
     if name is not None and (not is_key_name(name) or len(name.encode()) > NAME_BYTES_MAX):
         remedy = f"Use 1 to {NAME_BYTES_MAX} characters without spaces and plus, such as example.com/ledger."
@@ -281,7 +281,7 @@ def _make_signer(keys: Keys, clock: Clock, name: str | None) -> list[str]:
 
 
 def _file_name(log: str) -> str:
-    """Return the name of a file about a log: one of its folder, and not hidden, whatever the log is called."""
+    """Return a file name for a log: inside its folder, and not hidden, whatever the log's name."""
     name = quote(log, safe="")
     return name if len(name) <= NAME_BYTES_MAX and not name.startswith(".") else digest("log", log.encode()).hex()
 
@@ -302,7 +302,7 @@ def _public(seed: bytes) -> bytes:
 
 
 def _is_cut(path: str) -> bool:
-    """Return whether a file ends in the middle of a line, as a crash leaves it."""
+    """Return True if a file ends in the middle of a line, as after a crash."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         if not size:
@@ -312,7 +312,7 @@ def _is_cut(path: str) -> bool:
 
 
 def read(path: str) -> str | None:
-    """Return the text of a file, or None where there is none."""
+    """Return the text of a file, or None if it is missing."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
@@ -325,13 +325,13 @@ def read(path: str) -> str | None:
 
 
 def replace(path: str, text: str, clock: Clock) -> None:
-    """Put text in a file in place of what was there; after a crash it is the old or the new, and never half of it."""
+    """Replace the text of a file; after a crash it is the old or the new one, never half of it."""
     os.replace(_beside(path, text, clock), path)
     _sync_folder(os.path.dirname(path))
 
 
 def _make(path: str, text: str, clock: Clock) -> bool:
-    """Make a file unless it is there, which nobody can do at the same time; say whether this call made it."""
+    """Create a file unless it exists, atomically; return True if this call created it."""
     if os.path.exists(path):
         return False
     temporary = _beside(path, text, clock)

@@ -65,7 +65,7 @@ class Location:
         return tuple(self.keys.path(LEDGERS, f"{base32(name)[:NAME_CHARACTERS]}.json") for name in names)
 
     def remembered(self) -> tuple[Checkpoint, ...]:
-        """Return what the log that lies here must begin with; nothing where none was written to with these keys."""
+        """Return the beginning that the log here must have; None if no log was written here with these keys."""
         found = (self._remembered(path) for path in self.files())
         return tuple(dict.fromkeys(one for one in found if one is not None))
 
@@ -83,7 +83,7 @@ class Location:
             ) from error
 
     def remember(self, checkpoint: Checkpoint, clock: Clock) -> None:
-        """Note what lies here now."""
+        """Record the log that is here now."""
         for path, file in zip(self.paths, self.files(), strict=True):
             if self._remembered(file) != checkpoint:
                 os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
@@ -95,14 +95,14 @@ class Location:
         return frozenset(one.log for one in found if one is not None)
 
     def reason(self, epoch: int) -> str | None:
-        """Return when and why an epoch ended here; none where nothing was noted."""
+        """Return time and reason of the end of an epoch here; None if none is recorded."""
         text = read(f"{self.files()[0].removesuffix('.json')}.epoch-{epoch}.reason")
         return None if text is None else text.strip().replace(" ", ": ", 1)
 
     def put_aside(self, epoch: int, reason: str, seen: Checkpoint | None, clock: Clock) -> None:
-        """Keep what was remembered beside it, with the reason for which it counts no more.
+        """Archive the remembered state, with the reason why it no longer counts.
 
-        Where nothing was, that is what the signer had `seen` of the log that lies here now.
+        If there was none, archive the last checkpoint that the signer had `seen` of the log here.
         """
         for path, file in zip(self.paths, self.files(), strict=True):
             before = self._remembered(file) or seen

@@ -1,4 +1,4 @@
-"""Proving: what is handed to somebody who has nothing of ours, each under a signed checkpoint."""
+"""Proving: documents for somebody who has nothing of ours, each under a signed checkpoint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prove(context: Context, signer: Signing, what: object) -> Proof:
 
 
 def prove_consistency(context: Context, signer: Signing, old: object, new: object) -> ConsistencyProof:
-    """Return the proof that one checkpoint goes on from another; the newer one left out is one of now."""
+    """Return the proof that one checkpoint extends another; default for the newer one: a checkpoint of now."""
     verifier = signer.keys.verifier
     first = opened(old, [verifier], "from")
     if new is None:

@@ -42,27 +42,27 @@ PATIENCE_SECONDS: Final = 10.0
 """How long to wait for another process that is signing."""
 _LOOK_SECONDS: Final = 0.02
 BEHIND: Final = "behind"
-"""The class of damage of a log that is shorter than what is remembered of it."""
+"""The class of damage of a log that is shorter than its remembered checkpoint."""
 REASON_BYTES_MAX: Final = 4_096
 """Longest reason for a new epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a log does not go on from its last checkpoint, or from what is remembered of its location."""
+    """The reason why a log does not extend its last checkpoint, or the remembered state of its location."""
 
     log: str
     """The log that is remembered."""
     seen: Checkpoint
-    """What was signed last, or is remembered."""
+    """The last signed or remembered state."""
     size: int
     """How many entries the log has."""
     root: bytes
     """The root of as many of them as both have."""
     found: str | None
-    """The log that is there now, or that it was copied from; none where there are no entries."""
+    """The log that is there now, or its source if it is a copy; None without entries."""
     location: Location | None = None
-    """The file and tenant it lies in; none where it is in no file."""
+    """Its file and tenant; None if it is in no file."""
     is_copy: bool = False
     """Whether it is a copy to which nothing but erasures was added."""
 
@@ -108,7 +108,7 @@ class Trouble:
         return "woodrat checkpoint --new-epoch REASON" + (f" --tenant {tenant}" if tenant != "default" else "")
 
     def error(self, outcome: str) -> WoodratError:
-        """Return what to raise where going on would hide it: an older copy holds no bytes that are wrong."""
+        """Return the error to raise if continuing would hide it: an older copy holds no wrong bytes."""
         remedy = (
             f"If a backup was restored, accept it with `{self.command}`; otherwise put the newer database back (a copy "
             "needs its -wal file too)."
@@ -151,13 +151,14 @@ def last_seen(keys: Keys, log: str, verifier: VerifierKey | None = None) -> tupl
 
 
 def checkpoints(keys: Keys, log: str) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints that a log must go on from, by size: what `verify` compares it with."""
+    """Return the checkpoints that a log must extend, by size; `verify` compares it with them."""
     found = last_seen(keys, log, keys.verifier)
     return () if found is None else (found[0],)
 
 
 def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> Trouble | None:
-    """Say why a log does not go on from a checkpoint, or None. It takes a few look-ups, whatever the log's length."""
+    """Return the reason why a log does not extend a checkpoint, or None. It takes a few look-ups for a log of any
+    length."""
     head = view.head()
     shared = min(head.size, seen.size)
     root = tree.Frontier.at(view.nodes(), shared).root()
@@ -168,9 +169,9 @@ def trouble(view: View, seen: Checkpoint, location: Location | None = None) -> T
 
 
 def copied_name(view: View) -> str | None:
-    """Return the name of a log; of a copy to which nothing but erasures was added, the name of what was copied.
+    """Return the name of a log; for a copy with no additions but erasures, the name of its source.
 
-    A backup that is restored is made to forget what was erased since, and each such erasure is an entry of the copy.
+    A restored backup repeats the erasures made since, and each of them is an entry of the copy.
     """
     head, last = view.head(), view.cloned()
     if not 0 <= last < head.position or any(entry.kind != "erasure" for entry in view.entries(last)):
@@ -181,7 +182,7 @@ def copied_name(view: View) -> str | None:
 def any_trouble(
     view: View, seen: Checkpoint | None, location: Location | None, remembered: Sequence[Checkpoint]
 ) -> Trouble | None:
-    """Say why a log does not go on from its last checkpoint, or from what is remembered of its location, or None.
+    """Return the reason why a log does not extend its last checkpoint or the remembered state of its location, or None.
 
     Both were read before the view was opened: others write and sign meanwhile, and a log only ever grows.
     """
@@ -198,7 +199,7 @@ def _remembered(location: Location | None) -> tuple[Checkpoint, ...]:
 def _judge(
     engine: Engine, tenant: TenantId, keys: Keys, location: Location | None, verifier: VerifierKey | None = None
 ) -> tuple[tuple[Checkpoint, str] | None, Trouble | None]:
-    """Return the last checkpoint of a tenant's log, and why the log does not go on from what is remembered, or None."""
+    """Return the last checkpoint of a tenant's log, and the reason why the log does not extend it, or None."""
     with engine.view(tenant) as view:
         log = view.head().log
     seen = None if log is None else last_seen(keys, log, verifier)
@@ -208,12 +209,12 @@ def _judge(
 
 
 def look(engine: Engine, tenant: TenantId, keys: Keys) -> Trouble | None:
-    """Say why a tenant's log does not go on from the last checkpoint signed for it, or None."""
+    """Return the reason why a tenant's log does not extend the last checkpoint signed for it, or None."""
     return _judge(engine, tenant, keys, Location.of(keys, engine, tenant))[1]
 
 
 def refusals(engine: Engine, keys: Keys, tenants: Iterable[TenantId]) -> dict[TenantId, WoodratError]:
-    """Return the tenants to which nothing is written, as their logs contradict what the keys remember, and why."""
+    """Return the tenants whose writes are refused because their logs contradict the keys, with the reasons."""
     found: dict[TenantId, WoodratError] = {}
     for tenant in tenants:
         try:
@@ -247,7 +248,7 @@ class Signing:
             raise Refused([Fault("checkpoint_every", f"got {shown(every)}", remedy)], "Nothing was opened.")
         self.keys = keys
         self.notices: list[str] = []
-        """What went wrong since the ledger was opened, each said once when it happened."""
+        """Errors since the ledger was opened, each reported once when it happened."""
         self._engine, self._tenant, self._clock = engine, tenant, clock
         self._every = every
         self._tell = tell
@@ -272,7 +273,7 @@ class Signing:
             self._notice(f"{found} Reading goes on; writing is refused.")
 
     def refusal(self) -> str | None:
-        """Return why nothing is written; none where it is."""
+        """Return the reason why writes are refused; None if they are not."""
         found = refusals(self._engine, self.keys, [self._tenant])
         return next(map(str, found.values()), None)
 
@@ -296,7 +297,7 @@ class Signing:
                 self._busy.release()
 
     def close(self) -> None:
-        """Sign what was written here and is not covered yet; never raises."""
+        """Sign new writes that no checkpoint covers yet; never raises."""
         if self._written >= self._covered:
             with self._busy:
                 self._try(PATIENCE_SECONDS)
@@ -333,7 +334,7 @@ class Signing:
         return self._sign(None, patience)
 
     def begin_epoch(self, reason: object) -> Signed:
-        """Accept a history that the last checkpoint contradicts: put that one aside with the reason, and sign anew."""
+        """Accept a history that contradicts the last checkpoint: archive that with the reason, and sign a new one."""
         return self._sign(check_reason(reason, "new_epoch", "Nothing was signed."), PATIENCE_SECONDS)
 
     def _sign(self, reason: str | None, patience: float) -> Signed:
@@ -401,7 +402,7 @@ class Signing:
             return Signed(checkpoint, text, new=True)
 
     def _put_aside(self, epoch: int, reason: str, seen: tuple[Checkpoint, str] | None) -> None:
-        """Keep what contradicts the history that is accepted, and why it was."""
+        """Archive the state that contradicts the accepted history, with the reason."""
         if seen is not None:
             aside = f"{self.keys.seen(seen[0].log).removesuffix('.note')}.epoch-{seen[0].epoch}"
             replace(f"{aside}.note", seen[1], self._clock)
@@ -410,7 +411,7 @@ class Signing:
             self._location.put_aside(epoch, reason, None if seen is None else seen[0], self._clock)
 
     def _settle(self, checkpoint: Checkpoint) -> None:
-        """Take a checkpoint for what the log goes on from, here and for its location."""
+        """Make a checkpoint the one that the log must extend, here and for its location."""
         if self._location is not None:
             self._location.remember(checkpoint, self._clock)
             self._is_new = False
@@ -448,13 +449,13 @@ class Signing:
         return f"The log is in epoch {epoch}: its history was accepted" + (f" at {reason}" if reason else "") + "."
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """Return the checkpoints this log must go on from."""
+        """Return the checkpoints that this log must extend."""
         with self._engine.view(self._tenant) as view:
             log = view.head().log
         return () if log is None else checkpoints(self.keys, log)
 
     def remembered(self) -> tuple[Checkpoint, ...]:
-        """Return what the log in this location must begin with, whatever its name."""
+        """Return the beginning that the log in this location must have, whatever its name."""
         return _remembered(self._location)
 
     def earlier(self) -> frozenset[str]:
@@ -463,7 +464,8 @@ class Signing:
 
     @contextmanager
     def _remembering(self) -> Iterator[tuple[tuple[Checkpoint, ...], View]]:
-        """Give what is remembered of this location, which writers note without waiting, and a view opened after it."""
+        """Return the remembered state of this location, which writers update without waiting, and a view opened after
+        it."""
         remembered = self.remembered()
         with self._engine.view(self._tenant) as view:
             yield remembered, view

@@ -1,4 +1,4 @@
-"""Worker messages: what a process that works for another is asked, one pickled message after the other."""
+"""Worker messages: the requests to a worker process, one pickled message after the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, Any
 
 
 class WorkerMessages:
-    """The messages that come in; when whoever asks is gone in the middle of the work, so is this process."""
+    """The incoming messages; if the sender is gone in the middle of the work, this process ends too."""
 
     def __init__(self, asked: IO[bytes]) -> None:
         self._asked = asked
@@ -19,7 +19,7 @@ class WorkerMessages:
         threading.Thread(target=self._receive, daemon=True).start()
 
     def _receive(self) -> None:
-        """Take in messages until there are no more."""
+        """Receive messages until there are no more."""
         try:
             while True:
                 self._come.put(pickle.load(self._asked))
@@ -39,7 +39,7 @@ class WorkerMessages:
 def take_standard_streams() -> tuple[WorkerMessages, IO[bytes]]:
     """Return the messages of standard input, and standard output for the answers; both are closed to everything else.
 
-    Whatever this process prints goes to standard error, and it reads nothing.
+    Other prints of this process go to standard error, and it reads nothing.
     """
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

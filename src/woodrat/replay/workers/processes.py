@@ -1,8 +1,8 @@
-"""Processes: recorded runs replayed by several processes, each of which opens the ledger for reading by itself.
+"""Processes: recorded runs replayed by several processes, each of which opens the ledger read-only.
 
-A process is started anew rather than split off this one, imports the agent's function by name and answers one run after
-the other. One that dies or takes too long is told of for the run it was at, and another takes its place. What the agent
-prints goes to standard error; it reads nothing from standard input.
+A process is started anew instead of forked, imports the agent's function by name and replays one run after the other.
+One that dies or exceeds its time is reported for its run, and another takes its place. Prints of the agent go to
+standard error; its standard input is empty.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BEGIN: Final = (
 
 
 class Plan(NamedTuple):
-    """What a process has to know before its first run."""
+    """Configuration of a process."""
 
     path: str
     """The file the ledger is in."""
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     agent: str
     """Who the ledger is opened by."""
     opener: str
-    """What opens the ledger, as `module:function`."""
+    """The function that opens the ledger, as `module:function`."""
     function: str
     """The agent's function, as `module:function`."""
     live: frozenset[str]
@@ -58,13 +58,13 @@ class Plan(NamedTuple):
     steps_max: int
     """How many steps a run may take."""
     presented: Callable[[Run], Any] | None
-    """Makes what the function is given from the run."""
+    """Makes the function's argument from the run."""
     threads: bool
     """Whether all threads carry the run, as they do in the process that asks."""
 
 
 def name_of(agent: object) -> str | None:
-    """Return the name another process can import a function by, as `module:function`; none where there is none."""
+    """Return the name by which another process can import a function, as `module:function`; None if there is none."""
     module, name = getattr(agent, "__module__", None), getattr(agent, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
         return None
@@ -113,7 +113,7 @@ def spread(
     timeout_seconds: float | None,
     progress: Progress | None,
 ) -> list[ReplayedRun]:
-    """Replay runs by several processes and return what came of each, in the order of the runs.
+    """Replay runs in several processes and return the results, in the order of the runs.
 
     However this ends, no process is left behind.
     """
@@ -189,7 +189,7 @@ class _Pool:
             self._children.discard(child)
 
     def stop(self) -> None:
-        """End every process, whatever it is at."""
+        """Kill every process."""
         with self._lock:
             self._stopped = True
             children = list(self._children)
@@ -211,7 +211,7 @@ class Child:
         """Whether it can be asked nothing more."""
 
     def begin(self, plan: Plan) -> None:
-        """Tell what it has to know; `Refused` when it cannot import the agent's function."""
+        """Send the configuration; `Refused` if the process cannot import the agent's function."""
         problem = self._exchange(plan)
         if problem is self:
             problem = f"importing it ended the process ({self._how()})"
@@ -220,7 +220,7 @@ class Child:
             raise Refused([Fault("agent", f"{plan.function}: {problem}", remedy)], "Nothing was replayed.")
 
     def ask(self, id: str, around: Around, timeout_seconds: float | None) -> ReplayedRun | Divergence:
-        """Have a run replayed; a divergence says that the process did not come to its end."""
+        """Replay one run in the process; a divergence says if the process did not finish."""
         timer = None if timeout_seconds is None else threading.Timer(timeout_seconds, self._time_out)
         if timer is not None:
             timer.daemon = True
@@ -249,7 +249,7 @@ class Child:
             return self
 
     def _how(self) -> str:
-        """Return how the process ended."""
+        """Return the way in which the process ended."""
         code = self._process.wait()
         if code >= 0:
             return f"exit code {code}"
@@ -289,7 +289,7 @@ class Child:
 
 
 def _about(around: Around, id: str) -> Around:
-    """Return what the log says of one run and those inside of it."""
+    """Return the facts in the log about one run and its child runs."""
     found = [id]
     for name in found:  # it grows meanwhile
         found += [run for run in around.kin.get(name, ()) if run not in found]
@@ -298,7 +298,7 @@ def _about(around: Around, id: str) -> Around:
 
 
 def _ended(context: Context, id: str, divergence: Divergence) -> ReplayedRun:
-    """Return what is known of a run whose replay did not come to its end."""
+    """Return the known part of a run whose replay did not finish."""
     with context.engine.view(context.tenant) as view:
         steps = in_order(entry_index.run_entries(view, id, view.head().position))
     started: dict[str, Any] = dict(steps[0][1])
@@ -314,7 +314,7 @@ _TOLD: Final = ("agent", "query", "subject")
 
 
 def serve() -> int:
-    """Replay the runs that are asked for on standard input, until there are no more."""
+    """Replay the runs requested on standard input, until it ends."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -44,9 +44,9 @@ _FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
     "contract": {"expires_on": {"format": "date"}},
     "task": {"due_at": {"format": "date or date-time"}},
 }
-"""Formats that surfaces ask for beside those of the files, by type and field.
+"""Formats that surfaces check beside those of the files, by type and field.
 
-The schemas are in logs, so their bytes stay; what only surfaces ask for holds for those logs too.
+The schemas are in logs, so their bytes stay; checks of surfaces apply to those logs too.
 """
 
 

@@ -1,8 +1,8 @@
-"""Packs: sets of schemas that a ledger takes on by name, such as the types that another product publishes.
+"""Packs: sets of schemas that a ledger adds by name, such as the types that another product publishes.
 
-A pack is a file of facts: fields by type, what identifies an entity, and merge policies other than `latest`. The JSON
-Schemas are made of them here. Where a built-in type has the name, the pack's version extends it: every built-in field
-keeps its type, collections stay what they are, formats are not asked for, and the pack's policies hold for the rest.
+A pack is a file of facts: fields by type, identity rules, and merge policies other than `latest`. The JSON Schemas are
+made from them here. If a built-in type has the name, the pack's version extends it: every built-in field keeps its
+type, collections stay collections, formats are not checked, and the pack's policies apply to the rest.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ NAMES: Final = (NEOTOMA,)
 COLLECTIONS: Final = frozenset({"union", "append"})
 """Policies of fields that hold several elements."""
 _ADDRESSES: Final = frozenset({"email", "reporter_email"})
-"""Fields that identify whatever their letter case."""
+"""Identifying fields without regard to letter case."""
 _TYPES: Final[Mapping[str, Any]] = {"date": ["string", "integer"]}
-"""What a type of the facts is called in JSON Schema, where it is called otherwise: a date may be given in seconds."""
+"""Types of the facts under their JSON Schema names, if these differ: a date may be given in seconds."""
 _UNIDENTIFIED: Final = [["id"]]
 """The rule of types that nothing of their own identifies: at our surfaces a record of them states an id or a key."""
 
 
 @lru_cache(maxsize=len(NAMES))
 def facts(pack: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return what a pack says, by type."""
+    """Return the facts of a pack, by type."""
     from importlib import resources  # slow to import, and few commands ask for a pack
 
     text = resources.files(__package__).joinpath(f"{pack}.json").read_bytes()
@@ -52,7 +52,7 @@ def schemas(pack: str) -> Mapping[str, Schema]:
 
 @lru_cache(maxsize=len(NAMES))
 def identity(pack: str) -> Mapping[str, tuple[Rule, ...]]:
-    """Return what identifies an entity, by type: the rules of the pack alone, also of types that are built in."""
+    """Return the identity rules by type: those of the pack alone, also for built-in types."""
     found = {}
     for type, said in facts(pack).items():
         rules, faults = parse_rules([_parts(rule) for rule in said["identity"] or _UNIDENTIFIED], "")

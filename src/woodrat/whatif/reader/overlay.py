@@ -1,7 +1,7 @@
-"""Overlay: state as it would have been, had some observations never been said or had fields other values.
+"""Overlay: state under a supposition, without some observations or with other values of fields.
 
-What is believed is folded anew over the observations that remain, at the as-of it was read at: groups, corrections,
-retractions and the schema of that position included. A value that is supposed stands as a correction would.
+State is folded again from the remaining observations, at the as-of it was read at, with the groups, corrections,
+retractions and the schema of that position. A supposed value acts like a correction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 KEPT_MAX: Final = 10_000
-"""How many readers and answers are kept at hand; more are asked for anew."""
+"""Number of cached readers and answers."""
 
 
 class _Without:
@@ -76,7 +76,7 @@ class _Without:
 
 
 class BeliefPair(NamedTuple):
-    """What is believed of an entity at one as-of, on record and under the supposition; nothing where both are one."""
+    """The entity's state at one as-of, recorded and supposed; None if they are equal."""
 
     was: Snapshot | None
     now: Snapshot | None
@@ -85,7 +85,7 @@ class BeliefPair(NamedTuple):
     swept: str | None
     """The field that a sweep supposes, if it is one of this entity."""
     written: tuple[Stored, ...]
-    """What runs said of it, as far as it counts."""
+    """The observations of runs about it that count."""
 
 
 class Overlay:
@@ -155,7 +155,7 @@ class Overlay:
         return self._readers[key]
 
     def look(self, ref: Ref, position: int, effective: str | None) -> BeliefPair | None:
-        """Return what is believed of an entity at an as-of; none when it is as recorded whatever runs would write."""
+        """Return the state of an entity at an as-of; None if it is as recorded whatever runs would write."""
         key = (ref, position, effective)
         if key not in self._looks:
             if len(self._looks) >= KEPT_MAX:
@@ -188,7 +188,7 @@ class Overlay:
         return BeliefPair(was, now, fields, swept, written)
 
     def _written(self, ref: Ref) -> tuple[Stored, ...]:
-        """Return what runs said of an entity, without what is taken away."""
+        """Return the observations of runs about an entity, without the removed ones."""
         if ref not in self._writers:
             if len(self._writers) >= KEPT_MAX:
                 self._writers.clear()

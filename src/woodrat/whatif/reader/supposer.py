@@ -1,8 +1,8 @@
 """The supposer: recorded decisions, made again under a supposition.
 
-What was read is looked up in the overlay. What a tool, a model or the agent said after something that would have been
-otherwise is *open*, with the reason; so is what a run wrote after it, and with that what others read of it. A sweep
-has many cases, one for each value: what holds in which of them is kept as bits of a number.
+Reads are answered from the overlay. A value that a tool, a model or the agent gave after a changed input is *open*,
+with the reason; so are the run's later writes, and reads of these by other runs. A sweep has many cases, one for each
+value: the cases that something holds in are bits of a number.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Doubt = tuple[int, str]
 
 
 class _Event(NamedTuple):
-    """Something in a run that would have been otherwise."""
+    """A changed input of a run."""
 
     order: int
     """Which step it is, counted from 0; −1 where it was so from the beginning."""
@@ -48,15 +48,15 @@ class _Event(NamedTuple):
     cases: int
     """In which cases, as bits."""
     what: str
-    """What it is, in a clause."""
+    """Its description, in a clause."""
     kind: str
-    """`read`, `decision`, or `fact` where it is supposed of a decision's fact, so that those beside it stay."""
+    """`read`, `decision`, or `fact` if it is supposed for one fact of a decision, so that the others stay."""
     keys: tuple[str, ...] = ()
     """The fact that is supposed."""
 
 
 class _Run:
-    """A run as far as it was followed."""
+    """A run, as far as it was followed."""
 
     def __init__(self, record: RunRecord) -> None:
         self.record = record
@@ -85,7 +85,7 @@ class _Run:
         return found
 
     def before(self, position: int) -> Doubt | None:
-        """Return in which cases something would have been otherwise before a position, and what first."""
+        """Return the cases with a changed input before a position, and the first such input."""
         return _together((event.cases, event.what) for event in self.events if event.position < position)
 
 
@@ -130,7 +130,7 @@ class Supposer:
         self.tracer = tracer
         self.supposition = supposition
         self.met: set[str] = set()
-        """What was supposed and is looked at by some decision."""
+        """Suppositions that some decision looks at."""
         sweep = supposition.sweep
         self.sweep = sweep
         self.ascending = sweep is not None and sweep.ascending
@@ -143,7 +143,7 @@ class Supposer:
     def _doubt(
         self, look: BeliefPair, before: int, field: str | None
     ) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
-        """Return in which cases a field, or any, rests on what a run might not have written."""
+        """Return the cases in which a field, or any, rests on an uncertain write of a run."""
         found: list[Doubt] = []
         for position, said in look.written:
             if position < before and (field is None or not said.stated or field in said.stated):
@@ -178,7 +178,7 @@ class Supposer:
         return found
 
     def _supposed_facts(self, run: _Run, decision: Decision) -> Iterator[_Event]:
-        """Yield the facts of a decision that are supposed outright, each as old as what it came from."""
+        """Yield the directly supposed facts of a decision, each as old as its origin."""
         facts = self.supposition.facts
         if not facts and self.swept_fact is None:
             return
@@ -204,7 +204,7 @@ class Supposer:
             yield _Event(order, position, cases, f"{key}, which would be otherwise", "fact", (key,))
 
     def _follow(self, id: str, before: int) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
-        """Return in which cases a run would have met something else before a position, and what."""
+        """Return the cases in which a run would have met a changed input before a position, and that input."""
         run = self._run(id)
         while run.done < len(run.waiting) and run.waiting[run.done].position < before:
             step = run.waiting[run.done]
@@ -251,7 +251,7 @@ class Supposer:
         return _together([*found, *([doubt] if doubt is not None else [])])
 
     def _recalled(self, read: Read, runs: Iterable[str]) -> Generator[tuple[str, int], Doubt | None, Doubt | None]:
-        """Return in which cases runs that were recalled might have come out otherwise."""
+        """Return the cases in which recalled runs might have ended differently."""
         found: list[Doubt] = []
         for run in runs:
             shaken = yield run, read.position if read.as_of is None else read.as_of + 1
@@ -269,7 +269,7 @@ class Supposer:
     # Decisions
 
     def made(self, chosen: Chosen) -> tuple[Supposed, list[tuple[int, int, DecisionNow]]]:
-        """Return what would have come of a decision, and at which cases what."""
+        """Return the outcomes of a decision, with their cases."""
         if len(self._runs) >= KEPT_MAX:
             self._runs.clear()  # between decisions, as nobody is on the way through a run then
         changes, stretches, concerned = self._drive(self._made(chosen.run, chosen.decision))
@@ -283,7 +283,7 @@ class Supposer:
     ) -> Generator[
         tuple[str, int], Doubt | None, tuple[tuple[FactChange, ...], list[tuple[int, int, DecisionNow]], bool]
     ]:
-        """Return the facts that would be others, what it would come to in which cases, and if a sweep concerns it."""
+        """Return the changed facts, the outcomes with their cases, and whether a sweep concerns it."""
         remade = self._remade(decision)
         values, origins = decision.known_facts, _origins(decision)
         keys = remade.keys if remade.no_rules is None else {*origins, *values, *self.supposition.facts}
@@ -321,14 +321,14 @@ class Supposer:
 
     @staticmethod
     def _shown(changes: Iterable[FactChange]) -> tuple[FactChange, ...]:
-        """Return changes as they may be shown: what was hidden stays so, but for what the caller supposed."""
+        """Return changes for display: redacted values stay hidden, except the caller's own suppositions."""
         return tuple(replace(c, now=REDACTED) if c.before == REDACTED and c.observations_now else c for c in changes)
 
     def _without_rules(self, run: str, decision: Decision) -> Generator[tuple[str, int], Doubt | None, str | None]:
-        """Return why a choice whose rules are not on record may have come out otherwise; none where it would not.
+        """Return the reason why a choice without recorded rules may differ; None if it would not.
 
-        Of a run that was recorded elsewhere nobody knows all that it met, and what is supposed outright is not said to
-        be met by anyone. Otherwise it is what the run met before.
+        The inputs of a run that was recorded elsewhere are not all known, and a direct supposition is not an input of
+        any run. Otherwise the reason is a changed input before it.
         """
         problem = Remade(decision).no_rules
         supposed = self.supposition
@@ -426,10 +426,10 @@ class Supposer:
         return (yield from self._said_fact(run, decision, key, origin, key in values))
 
     def _unrecorded(self, decision: Decision, key: str) -> Doubt | None:
-        """Return why it is not known whether there was a fact that no record names: supposed rules may look at one.
+        """Return the reason why an unrecorded fact may exist: supposed rules may look at one.
 
-        Of a snapshot only what was looked at is on record. Whether one was given or a few of its values is not, but
-        where the entity has no such field, or the facts cannot be a snapshot, there was no such fact.
+        Of a snapshot only the used fields are on record. The decision may have got the whole snapshot or a few of its
+        values; but if the entity has no such field, or the facts cannot be a snapshot, there was no such fact.
         """
         origins = _origins(decision)
         places = {(o.get("entity"), o.get("position")) for o in origins.values()}
@@ -489,7 +489,7 @@ class Supposer:
     def _said_fact(
         self, run: str, decision: Decision, key: str, origin: Mapping[str, Any], there: bool
     ) -> Generator[tuple[str, int], Doubt | None, _Fact]:
-        """Return a fact that a tool, a model or the agent gave: open after something that would have been otherwise."""
+        """Return a fact from a tool, a model or the agent: open after a changed input."""
         state = self._run(run)
         yield run, decision.position
         place = state.place(decision)
