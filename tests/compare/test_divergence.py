@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runs.story import Said, body, condition, entries
 
-from woodrat.compare.align import align
-from woodrat.compare.divergence import KINDS, compare
+from woodrat.compare.cause import KINDS
+from woodrat.compare.divergence import compare
+from woodrat.compare.value_difference import align
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.steps import Write
 

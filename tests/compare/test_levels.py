@@ -8,7 +8,7 @@ import pytest
 from tests.compare.test_divergence import model, other, ran, read, tool
 
 from woodrat.compare.divergence import compare
-from woodrat.compare.wording import around, is_prose, reworded
+from woodrat.compare.noise import around, is_prose, reworded
 
 ONE, TWO = "0b7c1fb4-26f0-4f6e-a0a1-5b9b7f6f7c11", "9f1c55aa-0c1d-4f6e-b0a1-1b9b7f6f7c22"
 

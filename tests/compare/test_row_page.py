@@ -11,8 +11,7 @@ from tests.compare.test_divergence import SECOND, STEPS, ran, tool
 from tests.runs.story import Said
 
 import woodrat
-from woodrat.compare.divergence import Divergence, StepPair, compare
-from woodrat.compare.row_page import RowPage, page_of
+from woodrat.compare.divergence import Divergence, RowPage, StepPair, compare, page_of
 from woodrat.errors import Refused
 from woodrat.records import replace
 

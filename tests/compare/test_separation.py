@@ -190,7 +190,7 @@ def test_features_are_bounded(monkeypatch: Any) -> None:
     table = FeatureTable()
     for number in range(20):
         table.add(judged(number, True, tool("pay", "ok", to=f"somebody {number % 10}")))
-    slot = features.Slot(features.ARGUMENT, "pay", "to")
+    slot = features.FeatureSlot(features.ARGUMENT, "pay", "to")
     assert (len(table.slots[slot]), slot in table.overflow) == (4, True)
     assert [len(table.places[number].runs) for number in table.slots[slot]] == [2, 2, 2, 2]
     monkeypatch.setattr(features, "FEATURES_MAX", 10)

@@ -8,7 +8,7 @@ import pytest
 from tests.compare.test_divergence import FIRST, ran, tool
 from tests.runs.story import body, entries
 
-from woodrat.compare.verdicts import Verdict, settle, verdict_of
+from woodrat.compare.verdicts import RunVerdict, settle, verdict_of
 from woodrat.runs.record import RunRecord, record_of
 
 
@@ -22,7 +22,7 @@ def run(*judgements: dict[str, Any], **attributes: Any) -> RunRecord:
 def test_a_judges_word_counts_first() -> None:
     """A judge's word counts before a reward, and a word of their own is no verdict."""
     good = run({"verdict": "good", "by": "ann"}, reward=0)
-    assert verdict_of(good) == Verdict(True, 0.0, "done")
+    assert verdict_of(good) == RunVerdict(True, 0.0, "done")
     assert settle([verdict_of(good)]).good == (True,)
     odd = run({"verdict": "odd", "by": "ann"})
     assert settle([verdict_of(odd)]).good == (None,)
@@ -51,7 +51,7 @@ def test_a_score_is_a_reward() -> None:
 
 def test_rewards_between_need_a_bound() -> None:
     """Where rewards are not all 0 or 1, nobody guesses which are good; with a bound they are compared with it."""
-    verdicts = [Verdict(None, reward, "done") for reward in (0.2, 0.6, 0.9, None)]
+    verdicts = [RunVerdict(None, reward, "done") for reward in (0.2, 0.6, 0.9, None)]
     settled = settle(verdicts)
     assert (settled.good, settled.sources) == ((None,) * 4, ())
     assert settled.undecided is not None
@@ -67,4 +67,4 @@ def test_how_runs_ended_counts_last() -> None:
     assert settle([done, failed, cut]).good == (True, False, None)
     assert settle([done, failed, cut]).sources == ("status",)
     assert settle([done, done]).sources == ()
-    assert settle([done, failed, Verdict(False, None, "done")]).good == (None, None, False)
+    assert settle([done, failed, RunVerdict(False, None, "done")]).good == (None, None, False)

@@ -14,11 +14,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.compare.align import align
-from woodrat.compare.order import bound_by_effect
-from woodrat.compare.usage import Usage
-from woodrat.compare.volatile import steady_text
-from woodrat.compare.wording import NAMED_PROSE_WORDS_MIN, is_prose
+from woodrat.compare.noise import NAMED_PROSE_WORDS_MIN, is_prose, steady_text
+from woodrat.compare.usage import Usage, bound_by_effect
+from woodrat.compare.value_difference import align
 from woodrat.records import dataclass
 from woodrat.runs.messages import without_call_ids
 from woodrat.runs.record import RunRecord
@@ -49,6 +47,11 @@ class ComparedStep:
 
 
 def steps_of(record: RunRecord) -> tuple[ComparedStep, ...]:
+    """Return the steps of a run in order, as they are compared."""
+    return tuple(_step(part, place) for place, part in enumerate(parts_of(record)))
+
+
+def parts_of(record: RunRecord) -> list[Part | Write]:
     """Return what a run did, in order: reads, calls, decisions and writes.
 
     Notes and judgements are said about a run, and take no part. A write stands after the step it was said in.
@@ -64,7 +67,7 @@ def steps_of(record: RunRecord) -> tuple[ComparedStep, ...]:
     found: list[Part | Write] = [*after.get(-1, ())]
     for place, part in enumerate(parts):
         found += (part, *after.get(place, ()))
-    return tuple(_step(part, place) for place, part in enumerate(found))
+    return found
 
 
 def _in_order(parts: list[Part]) -> list[Part]:

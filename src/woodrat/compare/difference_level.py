@@ -16,8 +16,8 @@ from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.alignment import ComparedStep, Row
 from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING
-from woodrat.compare.change import NO_CHANGES, Changes, changes
-from woodrat.compare.model_answer import (
+from woodrat.compare.contrast import NO_DIFFERENCES, Differences, classify
+from woodrat.compare.model_calls import (
     Matters,
     asked_in_other_words,
     did,
@@ -25,8 +25,8 @@ from woodrat.compare.model_answer import (
     failed_otherwise,
     told_otherwise,
 )
+from woodrat.compare.noise import reworded
 from woodrat.compare.usage import START, Usage
-from woodrat.compare.wording import reworded
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import messages
@@ -65,15 +65,15 @@ class Levels:
     def __init__(self, a: RunRecord, b: RunRecord, steps: Sequence[Row], usages: tuple[Usage, Usage]) -> None:
         self._a, self._b, self._steps, self._usages = a, b, steps, usages
         self._tools = tuple({call.name for call in run.tool_calls} for run in (a, b))
-        self._arguments: dict[int, Changes] = {}
-        self._results: dict[int, Changes] = {}
+        self._arguments: dict[int, Differences] = {}
+        self._results: dict[int, Differences] = {}
         self._came_otherwise: set[int] = set()
         self._asked_otherwise: set[int] = set()
         self.judged_otherwise_only = False
         """Whether of the end only the verdict differs."""
         self.set_aside: list[SetAside] = []
         """What takes no part, row by row."""
-        self.inputs = NO_CHANGES
+        self.inputs = NO_DIFFERENCES
         """In what the inputs differ."""
         self._levels: list[str | None] = [self._start()]
         self._parted = self._levels[0] is not None
@@ -86,13 +86,13 @@ class Levels:
         """Return the level at which a row differs; none where it does not."""
         return self._levels[row]
 
-    def arguments(self, row: int) -> Changes:
+    def arguments(self, row: int) -> Differences:
         """Return in what the arguments of two calls, or the fields of two writes, differ."""
-        return self._arguments.get(row, NO_CHANGES)
+        return self._arguments.get(row, NO_DIFFERENCES)
 
-    def result(self, row: int) -> Changes:
+    def result(self, row: int) -> Differences:
         """Return in what the results of two calls differ; of models what they did, prose left out."""
-        return self._results.get(row, NO_CHANGES)
+        return self._results.get(row, NO_DIFFERENCES)
 
     def came_otherwise(self, row: int) -> bool:
         """Return whether what came of two calls of a tool differs in behaviour."""
@@ -112,7 +112,7 @@ class Levels:
                 return True
         return False
 
-    def _take(self, row: int, where: str, found: Changes) -> Changes:
+    def _take(self, row: int, where: str, found: Differences) -> Differences:
         for part, kind in found.set_aside:
             path = part.path or ""
             full = f"{where}{path}" if path.startswith("[") or not path else f"{where}.{path}"
@@ -138,7 +138,7 @@ class Levels:
     def _start(self) -> str | None:
         a, b = self._a, self._b
         if contrast.differing(a.inputs, b.inputs):
-            found = changes(dict(a.inputs), dict(b.inputs), self._matters((START, START), handed=False))
+            found = classify(dict(a.inputs), dict(b.inputs), self._matters((START, START), handed=False))
             self.inputs = self._take(0, "inputs", found)
         if self.inputs.behaviour or a.subject != b.subject:
             return BEHAVIOUR
@@ -166,14 +166,14 @@ class Levels:
         assert isinstance(q, Write)
         if one.asked == two.asked:
             return None
-        found = changes(_stated(p), _stated(q), self._matters(places, handed=True))
+        found = classify(_stated(p), _stated(q), self._matters(places, handed=True))
         self._take(number, "fields", found)
         self._arguments[number] = found
         return BEHAVIOUR if found.behaviour else WORDING if found.wording else None
 
     def _tool(self, number: int, p: ToolCall, q: ToolCall, places: tuple[int, int], same_args: bool) -> str | None:
         if not same_args:
-            found = changes(p.args, q.args, self._matters(places, handed=True))
+            found = classify(p.args, q.args, self._matters(places, handed=True))
             self._arguments[number] = self._take(number, "args", found)
         if p.begun != q.begun or p.errored != q.errored:
             self._came_otherwise.add(number)
@@ -181,7 +181,7 @@ class Levels:
         one, two = (call.error if call.errored else call.result for call in (p, q))
         if one != two or not form.same(one, two):
             prose = _ASKS_A_PERSON.search(p.name) is not None
-            found = changes(one, two, self._matters(places, handed=False), prose=prose)
+            found = classify(one, two, self._matters(places, handed=False), prose=prose)
             self._results[number] = self._take(number, "error" if p.errored else "result", found)
             if found.behaviour:
                 self._came_otherwise.add(number)
@@ -213,13 +213,13 @@ class Levels:
         self._results[number] = self._take(number, "response", answer)
         if answer.behaviour or failed:
             return BEHAVIOUR
-        prose = changes(*answers, matters)
+        prose = classify(*answers, matters)
         if not prose.behaviour and not prose.wording:
             self._take(number, "response", prose)
             return None
         return WORDING
 
-    def _follows_set_aside(self, p: ModelCall, q: ModelCall, request: Changes) -> bool:
+    def _follows_set_aside(self, p: ModelCall, q: ModelCall, request: Differences) -> bool:
         """Return whether two digests of requests differ only because of what was set aside before."""
         if p.model != q.model or contrast.differing(p.parameters, q.parameters) or p.messages is None:
             return False
@@ -245,7 +245,7 @@ class Levels:
         last = len(self._steps) + 1
         if judged or a.status != b.status or not form.same(a.error, b.error):
             return OUTCOME
-        found = changes(a.answer, b.answer, self._matters((len(self._steps), len(self._steps)), handed=False))
+        found = classify(a.answer, b.answer, self._matters((len(self._steps), len(self._steps)), handed=False))
         if not found.behaviour and not found.wording:
             self._take(last, "answer", found)
             return None

@@ -8,31 +8,36 @@ observation shows a value that is the same, nor what every run makes up anew and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.compare import contrast
-from woodrat.compare.align import align
 from woodrat.compare.alignment import ComparedStep, Row, side_by_side, steps_of
-from woodrat.compare.cause import BEHAVIOUR, KINDS, NO_LINEAGE, NONE, OUTCOME, WORDING, Cause, Lineage
-from woodrat.compare.change import part_texts
-from woodrat.compare.contrast import RUNS, Sides
+from woodrat.compare.cause import (
+    BEHAVIOUR,
+    NONE,
+    OUTCOME,
+    WORDING,
+    Cause,
+    Lineage,
+    Logs,
+    OneLog,
+    TwoLogs,
+)
+from woodrat.compare.contrast import RUNS, Sides, part_texts, short
 from woodrat.compare.difference_level import SetAside
 from woodrat.compare.explanation import Explanation
-from woodrat.compare.logs import Logs, OneLog, TwoLogs
 from woodrat.compare.usage import Usage
-from woodrat.compare.value_difference import differences
+from woodrat.compare.value_difference import align, differences
 from woodrat.record_json import Record
-from woodrat.records import dataclass
+from woodrat.records import dataclass, replace
 from woodrat.runs.record import RunRecord
-
-__all__ = ["KINDS", "Cause", "Divergence", "SetAside", "StepPair", "compare", "where"]
 
 SAME, DIFFERS, FIRST_ONLY, SECOND_ONLY = "same", "differs", "first", "second"
 """How the two sides of a row compare."""
 
 NAMED_MAX: Final = 3
-"""How many decisions a sentence names, and how many causes."""
+"""How many decisions a sentence names, how many causes, and how many changes of one edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class Divergence(Record):
 
 
 def compare(
-    a: RunRecord, b: RunRecord, lineage: Lineage = NO_LINEAGE, other: Lineage | None = None, sides: Sides = RUNS
+    a: RunRecord, b: RunRecord, lineage: Lineage | None = None, other: Lineage | None = None, sides: Sides = RUNS
 ) -> Divergence:
     """Return where two runs part and why; `lineage` tells who said what they read.
 
@@ -108,7 +113,7 @@ def compare(
     one, two = steps_of(a), steps_of(b)
     usages = (Usage(a, [step.part for step in one]), Usage(b, [step.part for step in two]))
     steps = side_by_side(one, two, usages)
-    logs: Logs = OneLog(lineage) if other is None else TwoLogs(lineage, other)
+    logs: Logs = OneLog(lineage) if lineage is None or other is None else TwoLogs(lineage, other)
     return _Comparison(a, b, steps, Explanation(a, b, logs, steps, sides, usages), sides).divergence()
 
 
@@ -348,3 +353,100 @@ def where(row: StepPair) -> str:
     if row.kind == "start":
         return "the start"
     return "the answer" if row.kind == "answer" else f"step {row.step}, the {row.label}"
+
+
+# A fork beside its parent
+
+
+def with_edit(found: Divergence, a: RunRecord, b: RunRecord) -> Divergence:
+    """Return how two runs compare, with the edit as the cause where one is a fork of the other.
+
+    A difference in behaviour before the edited step has another cause; then the edit is only named beside it.
+    """
+    for parent, fork, side in ((a, b, 0), (b, a, 1)):
+        told = fork.forked_from
+        if told is not None and told.get("run") == parent.id and parent is not fork:
+            return _edited(found, parent, told, side)
+    return found
+
+
+def completed(fork: RunRecord, parent: RunRecord) -> RunRecord:
+    """Return a fork with what the run it was made from wrote before the edit: that was not written again."""
+    told = fork.forked_from
+    if told is None or told.get("run") != parent.id or parent is fork:
+        return fork
+    step = told.get("step")
+    before = [write for write in parent.writes if type(step) is int and write.step is not None and write.step < step]
+    return replace(fork, writes=(*before, *fork.writes))
+
+
+def _edited(found: Divergence, parent: RunRecord, told: Mapping[str, Any], side: int) -> Divergence:
+    new, was = _object(told.get("set")), _object(told.get("was"))
+    ours = "the second run" if side == 0 else "the first run"
+    changes = [f"{path} was edited from {short(was.get(path))} to {short(value)}" for path, value in new.items()]
+    more = f" and {len(changes) - NAMED_MAX} more" if len(changes) > NAMED_MAX else ""
+    what = told.get("what") or "step"
+    text = f"{', '.join(changes[:NAMED_MAX])}{more} at step {told.get('step')}, the {what}"
+    row = _row_of(found.rows, parent, told, side)
+    if found.same:
+        return replace(found, edit=told, sentence=f"In {ours}, {text}, and it did the same. {found.sentence}")
+    if found.step is not None and row is not None and found.step < row and found.level == BEHAVIOUR:
+        return replace(found, edit=told, sentence=f"{found.sentence} Later, in {ours}, {text}.")
+    path = next(iter(new), None)
+    first, second = (was.get(path), new.get(path)) if path is not None else (None, None)
+    sides = (first, second) if side == 0 else (second, first)
+    cause = Cause(
+        "edit",
+        f"in {ours}, {text}",
+        {"run": parent.id, "step": told.get("step"), "set": new, "was": was},
+        level=found.level,
+        path=path,
+        other_path=path,
+        first=sides[0],
+        second=sides[1],
+    )
+    return replace(
+        found, edit=told, cause=cause, sentence=f"The edit is the cause: in {ours}, {text}. {found.sentence}"
+    )
+
+
+def _row_of(rows: tuple[StepPair, ...], parent: RunRecord, told: Mapping[str, Any], side: int) -> int | None:
+    """Return the row of the step that was edited."""
+    positions = {part.position for part in parent.steps if part.span == told.get("span")}
+    return next((row.step for row in rows if row.positions[side] in positions), None)
+
+
+def _object(value: object) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+# Pages of rows
+
+
+class RowPage(NamedTuple):
+    """Which rows of a comparison are asked for."""
+
+    skip: int | None
+    """How many rows to leave out, the first ones; none where the page with the row at which they part is meant."""
+    limit: int | None
+    """How many rows at most; none for all that are left."""
+    differing: bool
+    """Whether only rows that differ are listed, and counted by `skip`."""
+
+
+def page_of(found: Divergence, page: RowPage) -> Divergence:
+    """Return a comparison with the rows of a page, and with what was set aside and reordered in these alone."""
+    rows = [row for row in found.rows if not (page.differing and row.mark == SAME)]
+    skip = page.skip
+    if skip is None:
+        parting = next((place for place, row in enumerate(rows) if row.step == found.step), 0)
+        skip = 0 if page.limit is None else parting - parting % page.limit
+    shown_rows = rows[skip : None if page.limit is None else skip + page.limit]
+    steps = {row.step for row in shown_rows}
+    return replace(
+        found,
+        rows=tuple(shown_rows),
+        skipped=min(skip, len(rows)),
+        set_aside=tuple(aside for aside in found.set_aside if aside.step in steps),
+        reordered=tuple(step for step in found.reordered if step in steps),
+    )

@@ -14,19 +14,13 @@ from woodrat.canon import form
 from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.alignment import ComparedStep, Row
-from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING, Cause
-from woodrat.compare.change import changes, pair_of, told
-from woodrat.compare.contrast import RUNS, Sides, differing, short
+from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING, Cause, Logs, StateChange
+from woodrat.compare.contrast import RUNS, Sides, classify, differing, pair_of, short, told
 from woodrat.compare.difference_level import Levels
-from woodrat.compare.logs import Logs
-from woodrat.compare.model_answer import failed_otherwise
-from woodrat.compare.order import bound_by_effect
-from woodrat.compare.prompt import PromptPart, prompt_part
-from woodrat.compare.shift import Shift
-from woodrat.compare.usage import Usage
+from woodrat.compare.model_calls import PromptPart, failed_otherwise, prompt_part
+from woodrat.compare.noise import is_prose, is_volatile
+from woodrat.compare.usage import Usage, bound_by_effect
 from woodrat.compare.value_difference import ADDED, REMOVED, Difference, differences, joined
-from woodrat.compare.volatile import is_volatile
-from woodrat.compare.wording import is_prose
 from woodrat.records import replace
 from woodrat.runs import messages
 from woodrat.runs.account import DONE
@@ -48,7 +42,7 @@ class Explanation:
         self.a, self.b, self.steps, self.sides = a, b, steps, sides
         self.both, self.pair = sides.both, sides.pair
         named = {a.id: sides.first, b.id: sides.second} if sides is RUNS and a.id != b.id else {}
-        self.shift = Shift(logs, named)
+        self.state_change = StateChange(logs, named)
         self.levels = Levels(a, b, steps, usages)
         self.causes: dict[int, Cause] = {}
         """By row why it differs, where that is a cause of its own."""
@@ -370,7 +364,7 @@ class Explanation:
         p, q = (item.part for item in pair)
         assert isinstance(p, ToolCall)
         assert isinstance(q, ToolCall)
-        parts = changes(p.args, q.args, lambda _, __: False).behaviour
+        parts = classify(p.args, q.args, lambda _, __: False).behaviour
         details = {"tool": p.name, "first": p.args, "second": q.args, "only": _SIDES[which]}
         if not parts:
             args = f", with {_args(step)}" if _args(step) else ""
@@ -393,7 +387,7 @@ class Explanation:
             entity, text = other.entity or "", f"only {self.sides.name(which)} found nothing"
         said = Cause("state", text, {"entity": entity, "only": _SIDES[which]})
         p, q = (other, read) if which else (read, other)
-        return self.shift.of_search(said, entity, p, q)
+        return self.state_change.of_search(said, entity, p, q)
 
     def _called(self, number: int, p: ToolCall, q: ToolCall) -> tuple[int | None, Cause]:
         args, result = self.levels.arguments(number), self.levels.result(number)
@@ -521,7 +515,9 @@ class Explanation:
         names.sort(key=lambda name: ((entity, name) not in self.leaned, name))
         if not names:
             known = self.both(*("known" if read.found else "not known" for read in (p, q)))
-            return None, self.shift.of_entity(Cause("state", f"{entity} was {known}", {"entity": entity}), None, p, q)
+            return None, self.state_change.of_entity(
+                Cause("state", f"{entity} was {known}", {"entity": entity}), None, p, q
+            )
         name = names[0]
         shown = [contrast.shown(read, name) for read in (p, q)]
         for id, _ in (item for item in shown if item is not None):
@@ -539,7 +535,7 @@ class Explanation:
             )
             text = f"{name} was {self.both(one, other)}"
         part = parts[0] if parts and (parts[0].path or parts[0].other_path or _is_long(values)) else None
-        cause = self.shift.of_field(Cause("state", text, details), name, p, q, shown, len(names) - 1, part)
+        cause = self.state_change.of_field(Cause("state", text, details), name, p, q, shown, len(names) - 1, part)
         if parts:
             return None, _at(parts[0], cause, name)
         return None, replace(cause, path=name, other_path=name, first=values[0], second=values[1])

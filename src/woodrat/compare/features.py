@@ -3,7 +3,7 @@
 Wording takes no part: what models and users write is left out, and ids and times that every run makes up anew count as
 one value. Records are read one at a time, and only their features stay; how many values of one slot and how many
 features in all are followed is bounded. A value that is followed was counted from the first run that has it, so every
-count is exact; a slot with too many values says so (`Slot.overflow`).
+count is exact; a slot with too many values says so (`FeatureSlot.overflow`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from woodrat.canon.form import Json
+from woodrat.compare.alignment import parts_of
+from woodrat.compare.contrast import short
+from woodrat.compare.noise import steady
 from woodrat.compare.value_difference import joined, opened, says_much
-from woodrat.compare.volatile import steady
 from woodrat.runs.record import RunRecord
-from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
+from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall, Write
 
 VALUES_MAX: Final = 256
 """How many values of one slot are followed; those that come later are not."""
@@ -60,7 +62,7 @@ BEHAVIOUR: Final = frozenset({ARGUMENT, RESULT, ERROR, READ, DECISION, WRITE, EN
 """Kinds of slots whose values tell the behaviour of two runs apart."""
 
 
-class Slot(NamedTuple):
+class FeatureSlot(NamedTuple):
     """A place that has one value or another in each run."""
 
     kind: str
@@ -84,12 +86,12 @@ class Feature(NamedTuple):
     """The value; for an origin where it came from, for a repeat how often."""
 
     @property
-    def slot(self) -> Slot:
+    def slot(self) -> FeatureSlot:
         """The slot whose value it states."""
-        return Slot(self.kind, self.name, self.path)
+        return FeatureSlot(self.kind, self.name, self.path)
 
 
-class Places:
+class FeatureRuns:
     """In which runs a feature is found, and at which step first."""
 
     __slots__ = ("runs", "steps")
@@ -121,12 +123,12 @@ class FeatureTable:
     def __init__(self) -> None:
         self.tracks: list[Track] = []
         self.features: list[Feature] = []
-        self.places: list[Places] = []
-        self.slots: dict[Slot, list[int]] = {}
+        self.places: list[FeatureRuns] = []
+        self.slots: dict[FeatureSlot, list[int]] = {}
         """The features of each slot that has values."""
-        self.overflow: set[Slot] = set()
+        self.overflow: set[FeatureSlot] = set()
         """Slots with more values than are followed."""
-        self.numbers: dict[Slot, tuple[array[int], array[float], array[int]]] = {}
+        self.numbers: dict[FeatureSlot, tuple[array[int], array[float], array[int]]] = {}
         """By slot the runs with a number there, the first number of each, and its step."""
         self.full = False
         """Whether there were more features than are followed."""
@@ -141,10 +143,10 @@ class FeatureTable:
         """Return the numbers of a slot, to add to."""
         known = self.numbers.get(slot)  # type: ignore[call-overload]
         if known is None:
-            known = self.numbers[Slot(*slot)] = (array("I"), array("d"), array("I"))
+            known = self.numbers[FeatureSlot(*slot)] = (array("I"), array("d"), array("I"))
         return known  # type: ignore[no-any-return]
 
-    def known(self, slot: Slot, value: Json) -> int | None:
+    def known(self, slot: FeatureSlot, value: Json) -> int | None:
         """Return the number of the feature that a slot has a value; none where it is not followed."""
         return self._known.get(Feature(*slot, _plain(value)))
 
@@ -166,7 +168,7 @@ class FeatureTable:
             values.append(len(self.features))
         number = self._known[feature] = len(self.features)
         self.features.append(feature)
-        self.places.append(Places())
+        self.places.append(FeatureRuns())
         return number
 
     def is_one_of_many(self, entity: str) -> bool:
@@ -212,7 +214,7 @@ class _Reading:
             for text in (record.subject, record.subject.partition("/")[2]):
                 self._origin(text, INPUT, "", "", 0)
         last = 0
-        for number, part in behaviour(record):
+        for number, part in enumerate(parts_of(record), 1):
             last = number
             if isinstance(part, ModelCall):
                 self._model(part, number)
@@ -366,25 +368,6 @@ def _origin_words(kind: str, path: str, name: str) -> str:
     return f"{path or 'the result'} of {name}"
 
 
-def behaviour(record: RunRecord) -> Iterator[tuple[int, Part | Write]]:
-    """Yield the steps of a run with their numbers, from 1: reads, calls and decisions, each with its writes after it.
-
-    Models are counted, since other answers number steps like that.
-    """
-    parts = [part for part in record.steps if isinstance(part, Read | ToolCall | ModelCall | Decision)]
-    rest = sorted(record.writes, key=lambda write: (write.step is None, write.step or 0, write.position or 0))
-    number, next_write = 0, 0
-    for part in parts:
-        while next_write < len(rest) and (step := rest[next_write].step) is not None and step < part.step:
-            number, next_write = number + 1, next_write + 1
-            yield number, rest[next_write - 1]
-        number += 1
-        yield number, part
-    for write in rest[next_write:]:
-        number += 1
-        yield number, write
-
-
 _joined = lru_cache(maxsize=65_536)(joined)
 
 
@@ -450,6 +433,91 @@ def _steady(text: str) -> str:
     )
 
 
-def is_prose(value: Json) -> bool:
+def is_long_text(value: Json) -> bool:
     """Tell whether a value is a text of many words, which says the same in many ways."""
     return isinstance(value, str) and (len(value.split()) >= PROSE_WORDS or len(value) > VALUE_CHARACTERS_MAX)
+
+
+# Clauses
+
+_STEPS: Final = {
+    "tool ": ("called", "call"),
+    "read of ": ("read", "read"),
+    "decision ": ("decided", "decide"),
+    "write of ": ("wrote", "write"),
+}
+
+
+def clause(feature: Feature, present: bool) -> str:
+    """Return what runs that have a feature did, in the past tense; or, not present, what the others did not do."""
+    did, do = _phrases(feature)
+    return did if present else f"did not {do}"
+
+
+def _phrases(feature: Feature) -> tuple[str, str]:
+    """Return a feature as a verb in the past tense, and in the plain form."""
+    kind, name, path, plain = feature
+    value = short(value_of(plain))
+    match kind:
+        case "step":
+            return _step(name)
+        case "given":
+            what = f"{name} with {path or 'an argument'}"
+            return f"called {what}", f"call {what}"
+        case "origin":
+            came = "that no input and no earlier result holds" if plain is None else f"taken from {value}"
+            what = f"{name} with {path or 'an argument'} {came}"
+            return f"called {what}", f"call {what}"
+        case "error" if plain is None:
+            return f"had {name} fail", f"have {name} fail"
+        case "read" if plain is None and not path:
+            return f"read nothing known of {name}", f"read nothing known of {name}"
+        case "decision" if path == "rule":
+            return f"decided {name} by {value}", f"decide {name} by {value}"
+        case "decision":
+            what = f"{name}{f' {path}' if path else ''}: {value}"
+            return f"decided {what}", f"decide {what}"
+        case "repeat":
+            did, do = _step(name)
+            return f"{did} {value} times or more", f"{do} {value} times or more"
+        case "order":
+            (did, do), (later, _) = _step(name), _step(path)
+            return f"{did} before they {later}", f"{do} before they {later}"
+        case "number":
+            slot, _, name = name.partition(" ")
+            return _with_value(slot, name, f"{path or 'a number'} of {value} or more")
+        case "agent":
+            return f"were runs of {value}", f"run as {value}"
+        case "code":
+            return f"ran the code {value}", f"run the code {value}"
+    return _with_value(kind, name, f"{path} {value}" if path else value)
+
+
+def _with_value(kind: str, name: str, value: str) -> tuple[str, str]:
+    """Return that a slot of this kind and name has a value, which is given in words with its path."""
+    match kind:
+        case "argument":
+            return f"called {name} with {value}", f"call {name} with {value}"
+        case "result":
+            return f"got {value} from {name}", f"get {value} from {name}"
+        case "error":
+            return f"had {name} fail with {value}", f"have {name} fail with {value}"
+        case "read":
+            return f"read {value} of {name}", f"read {value} of {name}"
+        case "fact":
+            return f"decided {name} on {value}", f"decide {name} on {value}"
+        case "write":
+            return f"wrote {value} to {name}", f"write {value} to {name}"
+        case "model":
+            return f"asked the model {value}", f"ask the model {value}"
+        case "parameter":
+            return f"asked a model with {value}", f"ask a model with {value}"
+    return f"were given {value}", f"get the input {value}"
+
+
+def _step(label: str) -> tuple[str, str]:
+    for prefix, (did, do) in _STEPS.items():
+        if label.startswith(prefix):
+            name = label.removeprefix(prefix)
+            return f"{did} {name}", f"{do} {name}"
+    return f"made a {label}", f"make a {label}"

@@ -9,10 +9,8 @@ from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
 from woodrat.compare import contrast
 from woodrat.compare.cause import Statement
-from woodrat.compare.divergence import Divergence, compare
-from woodrat.compare.edit import completed, with_edit
+from woodrat.compare.divergence import Divergence, RowPage, compare, completed, page_of, with_edit
 from woodrat.compare.groups import Crowd, gather
-from woodrat.compare.row_page import RowPage, page_of
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.moments import NO_READ, here
@@ -76,9 +74,8 @@ def _compared(recounter: Recounter, first: object, second: object, other: Recoun
     a = _record(recounter, first, "first")
     b = a if other is None and first == second else _record(other or recounter, second, "second")
     a, b = completed(a, b), completed(b, a)
-    if other is None or isinstance(second, Recordings):
-        return with_edit(compare(a, b, LogLineage(recounter)), a, b)
-    return with_edit(compare(a, b, LogLineage(recounter), LogLineage(other)), a, b)
+    apart = None if other is None or isinstance(second, Recordings) else LogLineage(other)
+    return with_edit(compare(a, b, LogLineage(recounter), apart), a, b)
 
 
 def runs_group(

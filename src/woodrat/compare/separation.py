@@ -15,6 +15,7 @@ from typing import Final
 
 from woodrat.canon.form import Json
 from woodrat.compare import exact_test
+from woodrat.compare.contrast import short
 from woodrat.compare.features import (
     ENDING,
     FACT,
@@ -24,13 +25,13 @@ from woodrat.compare.features import (
     START,
     STEP,
     Feature,
+    FeatureRuns,
+    FeatureSlot,
     FeatureTable,
-    Places,
-    Slot,
-    is_prose,
+    clause,
+    is_long_text,
     value_of,
 )
-from woodrat.compare.trait_words import clause, value_words
 from woodrat.compare.verdicts import JUDGES, REWARD, STATUS, Verdicts
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
@@ -224,16 +225,16 @@ class _Separating:
             self._features.append(feature)
             self._places.append(places)
 
-    def _orders(self) -> Iterator[tuple[Feature, Places]]:
+    def _orders(self) -> Iterator[tuple[Feature, FeatureRuns]]:
         steps = [n for n, feature in enumerate(self._table.features) if feature.kind == STEP]
         steps.sort(key=lambda n: (-len(self._table.places[n].runs), self._table.features[n].name))
         followed = set(steps[:ORDERED_MAX])
-        before: dict[tuple[int, int], Places] = {}
+        before: dict[tuple[int, int], FeatureRuns] = {}
         for run, track in enumerate(self._table.tracks):
             order = [(step, number) for step, number in track.order if step in followed]
             for place, (later, number) in enumerate(order):
                 for earlier, _ in order[:place]:
-                    places = before.get((earlier, later)) or before.setdefault((earlier, later), Places())
+                    places = before.get((earlier, later)) or before.setdefault((earlier, later), FeatureRuns())
                     places.runs.append(run)
                     places.steps.append(number)
         for (earlier, later), places in before.items():
@@ -241,14 +242,14 @@ class _Separating:
                 names = self._table.features[earlier].name, self._table.features[later].name
                 yield Feature(ORDER, *names, None), places
 
-    def _bounds(self) -> Iterator[tuple[Feature, Places]]:
+    def _bounds(self) -> Iterator[tuple[Feature, FeatureRuns]]:
         for slot, (runs, numbers, steps) in self._table.numbers.items():
             if len(self._table.slots.get(slot, ())) <= CATEGORIES_MAX:
                 continue
             ordered = sorted(numbers)
             cuts = sorted({ordered[len(ordered) * part // CUTS] for part in range(1, CUTS)})
             for bound in cuts:
-                places = Places()
+                places = FeatureRuns()
                 for run, number, step in zip(runs, numbers, steps, strict=True):
                     if number >= bound:
                         places.runs.append(run)
@@ -382,7 +383,7 @@ class _Separating:
         ]
         hints: list[_Candidate] = []
         for candidate in sorted(closest, key=lambda item: (item.log_p, *self._rank(item))):
-            if not is_prose(self._features[candidate.feature].value) and all(
+            if not is_long_text(self._features[candidate.feature].value) and all(
                 _likeness(candidate.carriers, item.carriers) < ALIKE for item in hints
             ):
                 hints.append(candidate)
@@ -417,7 +418,9 @@ class _Separating:
 
     def _usual(self, feature: Feature) -> tuple[Json, int]:
         """Return the other value that most good runs have in the slot of a feature, and how many."""
-        others = [n for n in self._table.slots.get(Slot(*feature[:3]), ()) if self._features[n].value != feature.value]
+        others = [
+            n for n in self._table.slots.get(FeatureSlot(*feature[:3]), ()) if self._features[n].value != feature.value
+        ]
         counted = [((self._sets[n] & self._good).bit_count(), n) for n in others]
         count, number = max(counted, key=lambda item: (item[0], repr(self._features[item[1]])), default=(0, -1))
         return (value_of(self._features[number].value), count) if count else (None, 0)
@@ -486,7 +489,7 @@ def _spread(trait: Trait) -> str:
 
 
 def _usual_words(trait: Trait) -> str:
-    return f" ({trait.usual_good} good ones had {value_words(trait.usual)})" if trait.usual_good else ""
+    return f" ({trait.usual_good} good ones had {short(trait.usual)})" if trait.usual_good else ""
 
 
 def _when(trait: Trait) -> str:

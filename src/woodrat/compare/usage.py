@@ -1,7 +1,12 @@
-"""Usage: where a run got a value from and what it used it for, by the values its steps were handed and returned.
+"""Usage: where a run got a value from and what it used it for, and which steps depend on others for that.
 
 Only values that are unlikely to be met twice by chance are followed. The index is made when the first question comes:
 most comparisons have none.
+
+A step depends on another where it was handed an identifier that the other returned first, or where one of them changes
+something and both name the same thing, or one changes what the other looked up; where one only looks, plain words such
+as a city's name do not count. Looking up twice, or changing two different things, may happen in any order. Choices keep
+their order.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from woodrat.canon.form import Json
-from woodrat.compare import volatile
+from woodrat.compare.noise import volatile_tokens
 from woodrat.compare.value_difference import opened, says_much
 from woodrat.runs import messages, trace
 from woodrat.runs.record import RunRecord
@@ -39,7 +44,7 @@ def marks(value: Json) -> Iterator[str]:
             elif len(item) > 2:
                 yield item
                 if len(item) > TOKEN_CHARACTERS_MIN:
-                    yield from volatile.tokens(item)
+                    yield from volatile_tokens(item)
         elif isinstance(item, dict):
             todo.extend(item.values())
         elif isinstance(item, list):
@@ -83,7 +88,7 @@ class Usage:
     def _told(self, value: Json) -> set[str]:
         """Return what a value can be recognised by, names of the run and its steps aside."""
         found = {*marks(value), *([str(value)] if isinstance(value, int | float) else [])}
-        return {mark for mark in found if not ({*volatile.tokens(mark)} or {mark}) <= self._own}
+        return {mark for mark in found if not ({*volatile_tokens(mark)} or {mark}) <= self._own}
 
     @cached_property
     def _last_use(self) -> dict[str, int]:
@@ -127,3 +132,47 @@ class Usage:
 def identifies(mark: str) -> bool:
     """Return whether a value names one thing, such as an order number: dates, amounts and plain words do not."""
     return "@" in mark or (len(mark) >= IDENTIFIER_CHARACTERS_MIN and _IDENTIFIER.fullmatch(mark) is not None)
+
+
+# Order
+
+_LOOKUPS_TEXT: Final = (
+    "get list search find read lookup look fetch check verify validate query show view describe count calculate compute"
+    " estimate is has retrieve load think plan see inspect browse compare measure know"
+)
+_LOOKUPS: Final = frozenset(_LOOKUPS_TEXT.split())
+"""First words of the names of tools that change nothing."""
+
+
+def only_looks(part: Part | Write) -> bool:
+    """Return whether a step changes nothing, as far as its kind and its name tell."""
+    if isinstance(part, ToolCall):
+        words = re.findall(r"[A-Z]?[a-z]+", part.name)
+        return bool(words) and words[0].lower() in _LOOKUPS
+    return isinstance(part, Read)
+
+
+def bound_by_effect(part: Part | Write, other: Part | Write) -> bool:
+    """Return whether the order of two steps matters for what they change, or for what they choose."""
+    if isinstance(part, Decision) or isinstance(other, Decision):
+        return True
+    if only_looks(part) and only_looks(other):
+        return False
+    shared = {*marks(_names(part))}.intersection(marks(_names(other)))
+    if any(identifies(mark) for mark in shared) or (shared and not only_looks(part) and not only_looks(other)):
+        return True
+    return _acts_on(part, other) or _acts_on(other, part)
+
+
+def _acts_on(part: Part | Write, other: Part | Write) -> bool:
+    """Return whether a step changes something by an identifier that another, which only looks, returned."""
+    if only_looks(part) or not only_looks(other):
+        return False
+    returned = {*marks(came_of(other))}
+    return any(identifies(mark) and mark in returned for mark in marks(asked_with(part)))
+
+
+def _names(part: Part | Write) -> Json:
+    if isinstance(part, Read | Write):
+        return part.entity
+    return asked_with(part)

@@ -24,7 +24,7 @@ JUDGES, REWARD, STATUS = "judges", "reward", "status"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunVerdict:
     """What is known of how one run went."""
 
     judged: bool | None
@@ -47,7 +47,7 @@ class Verdicts:
     """Why rewards say nothing, where they do not."""
 
 
-def verdict_of(record: RunRecord) -> Verdict:
+def verdict_of(record: RunRecord) -> RunVerdict:
     """Return what is known of how a run went."""
     word = record.verdict
     judged = True if word in GOOD else False if word in BAD else None
@@ -56,10 +56,10 @@ def verdict_of(record: RunRecord) -> Verdict:
     if reward is None:
         stated = (_number(record.attributes.get(name)) for name in REWARDS)
         reward = next((number for number in stated if number is not None), None)
-    return Verdict(judged, reward, record.status)
+    return RunVerdict(judged, reward, record.status)
 
 
-def settle(verdicts: list[Verdict], reward_min: float | None = None) -> Verdicts:
+def settle(verdicts: list[RunVerdict], reward_min: float | None = None) -> Verdicts:
     """Return which runs are good; `reward_min` is the smallest reward of a good one, 1 where all are 0 or 1."""
     rewards = {each.reward for each in verdicts if each.reward is not None and each.judged is None}
     undecided = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from woodrat.canon import form
-from woodrat.compare import wording
+from woodrat.compare.noise import around
 from woodrat.compare.value_difference import differences, joined
 from woodrat.replay.result import BEGINNING, Divergence, RuleChange, TextDifference
 from woodrat.runs.rules import rule_said
@@ -85,7 +85,7 @@ def _under(place: str, then: Json, now: Json) -> TextDifference:
     """Return the first words in which two values differ, either of which may be None; its path begins with a place."""
     found = value_words(then, now)
     if found is None:
-        old, new = (None if side is None else wording.around(_spelled(side), "")[0] for side in (then, now))
+        old, new = (None if side is None else around(_spelled(side), "")[0] for side in (then, now))
         return TextDifference(None, None, place, old, new)
     separator = "." if found.path and not found.path.startswith("[") else ""
     return TextDifference(None, None, f"{place}{separator}{found.path}", found.old, found.new)
@@ -113,9 +113,9 @@ def value_words(then: Json, now: Json) -> TextDifference | None:
         if found.kind == "renamed":
             return TextDifference(None, None, "", str(found.path), str(found.other_path))
         if old is not None and new is not None:
-            old, new = wording.around(old, new)
+            old, new = around(old, new)
         else:
-            old, new = (None if side is None else wording.around(side, "")[0] for side in (old, new))
+            old, new = (None if side is None else around(side, "")[0] for side in (old, new))
         return TextDifference(None, None, path, old, new)
     return None
 
@@ -147,7 +147,7 @@ def prompt_words(then: Body, messages: Json, parameters: Json) -> tuple[Json, Js
 
 def _message(message: Json) -> str:
     said = message.get("content") if isinstance(message, dict) else message
-    return wording.around(_spelled(said if said is not None else message), "")[0]
+    return around(_spelled(said if said is not None else message), "")[0]
 
 
 def _spelled(value: Json) -> str:

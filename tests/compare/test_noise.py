@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from woodrat.compare.volatile import DURATION, RANDOM_ID, TIME, steady, volatile
+from woodrat.compare.noise import DURATION, RANDOM_ID, TIME, steady, volatile_kind
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ from woodrat.compare.volatile import DURATION, RANDOM_ID, TIME, steady, volatile
 )
 def test_what_is_volatile(path: str, first: Any, second: Any, kind: str | None) -> None:
     """Random ids, times and durations are; order numbers, dates, amounts, scores and words are not."""
-    assert volatile(path, first, second) == kind
-    assert volatile(path, second, first) == kind
+    assert volatile_kind(path, first, second) == kind
+    assert volatile_kind(path, second, first) == kind
 
 
 def test_a_value_is_steadied_wherever_it_is_volatile() -> None:
