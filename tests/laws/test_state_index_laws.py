@@ -472,7 +472,7 @@ def _shown_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def _groups_overlooked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(state_steps, "group_events", lambda *given: [])
+    patch.setattr(state_steps, "group_events", lambda *given, **options: [])
 
 
 def _ranges_cut_short(patch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_a_step_that_forgets_something_is_caught(fault: str, monkeypatch: pytest
     if fault == "ends":
         monkeypatch.setattr(SqliteTransaction, "end", lambda self, position, rows: None)
     elif fault == "groups":
-        monkeypatch.setattr(state_steps, "group_events", lambda *given: [])
+        monkeypatch.setattr(state_steps, "group_events", lambda *given, **options: [])
     else:
         monkeypatch.setattr(state_steps.Step, "_filling", lambda *given: ())
     ledger = ledger_on(InMemoryEngine(), tenant="t")
@@ -306,10 +306,10 @@ def test_threads_that_ask_at_once_work_each_step_out_once(tmp_path: Path, monkey
     all_here = threading.Barrier(4)
     step = state_steps.Step
 
-    def counted(view: View, *given: Any) -> state_steps.Step:
+    def counted(view: View, *given: Any, **options: Any) -> state_steps.Step:
         begun.append(len(begun))
         assert len(begun) == len(made) + 1, "two steps are worked out at once"
-        found = step(view, *given)
+        found = step(view, *given, **options)
         made.append(found.before.position)
         return found
 

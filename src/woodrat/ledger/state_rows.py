@@ -313,7 +313,7 @@ class FoldRows:
 
     __slots__ = ("fold", "values", "words")
 
-    def __init__(self, found: Fold, before: FoldRows | None = None) -> None:
+    def __init__(self, found: Fold, before: FoldRows | None = None, *, words: bool = True) -> None:
         self.fold = found
         self.values: Rows = {}
         """The rows of its values, and whatever else is no word."""
@@ -322,6 +322,8 @@ class FoldRows:
         if found.is_shown:
             identifying = _identifying(found)
             self.values = _value_rows(found, identifying)
+            if not words:
+                return
             has_same = before is not None and before.fold.is_shown and _have_same_words(before.fold, found)
             self.words = before.words if before is not None and has_same else _word_rows(found, identifying)
 

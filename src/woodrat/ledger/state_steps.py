@@ -77,15 +77,23 @@ class EntityRows:
     """The rows of an entity that was never joined with another, followed along what is said of it."""
 
     def __init__(
-        self, view: View, policies: Mapping[str, Policy], ends: WriteEnds, state: MergeState, rules: Rules
+        self,
+        view: View,
+        policies: Mapping[str, Policy],
+        ends: WriteEnds,
+        state: MergeState,
+        rules: Rules,
+        *,
+        words: bool = True,
     ) -> None:
         """Begin with a state."""
         (self._ref,) = state.members
+        self._words = words
         self._view, self._policies, self._ends, self._rules = view, policies, ends, rules
         self._state: MergeState | None = state
         self._known = Before(view, state.members, BEFORE_ALL)
         self._last: int | None = None
-        self._rows = state_rows.FoldRows(Fold(self._ref, state, rules))
+        self._rows = state_rows.FoldRows(Fold(self._ref, state, rules), words=words)
         """The rows it had at the end of the last write."""
         self.events: list[Event] = []
         """What became of them."""
@@ -118,7 +126,7 @@ class EntityRows:
 
     def _note(self, position: int, state: MergeState) -> None:
         before = self._rows
-        after = self._rows = state_rows.FoldRows(Fold(self._ref, state, self._rules), before)
+        after = self._rows = state_rows.FoldRows(Fold(self._ref, state, self._rules), before, words=self._words)
         gained, lost = _difference(before.values, after.values)
         if before.words is not after.words:
             more, less = _difference(before.words, after.words)
@@ -144,19 +152,24 @@ def _states_before(reader: Reader, refs: Sequence[Ref]) -> Iterator[MergeState]:
         yield extend_all(base, since, rules[ref.type], Before(view, (ref,), BEFORE_ALL)) or reader.state(ref)
 
 
-def group_rows(reader: Reader, refs: Iterable[Ref]) -> dict[Place, bytes]:
+def group_rows(reader: Reader, refs: Iterable[Ref], *, words: bool = True) -> dict[Place, bytes]:
     """Return the rows of the folds that some entities are in."""
     found: dict[Place, bytes] = {}
     for root in {reader.group(ref)[0] for ref in refs}:
         cancellation.check()
-        rows = state_rows.FoldRows(Fold(root, reader.state(root), reader.rules(root.type)))
+        rows = state_rows.FoldRows(Fold(root, reader.state(root), reader.rules(root.type)), words=words)
         found.update(rows.values)
         found.update(rows.words)
     return found
 
 
 def group_events(
-    view: View, policies: Mapping[str, Policy], ends: WriteEnds, spoken: Iterable[tuple[int, Ref]]
+    view: View,
+    policies: Mapping[str, Policy],
+    ends: WriteEnds,
+    spoken: Iterable[tuple[int, Ref]],
+    *,
+    words: bool = True,
 ) -> Iterator[Event]:
     """Yield what became of the rows of groups, and of entities that joined or parted, write by write.
 
@@ -167,15 +180,17 @@ def group_events(
         writes.setdefault(ends.end(position), []).append(ref)
     for end, said in writes.items():
         refs = [ref for ref in touched(said) if ref.type != SAME_AS]  # each of these is followed by itself
-        event = refolded(view, policies, ends.bounds(end)[0] - 1, end, refs)
+        event = refolded(view, policies, ends.bounds(end)[0] - 1, end, refs, words=words)
         if event is not None:
             yield event
 
 
-def refolded(view: View, policies: Mapping[str, Policy], before: int, end: int, refs: Iterable[Ref]) -> Event | None:
+def refolded(
+    view: View, policies: Mapping[str, Policy], before: int, end: int, refs: Iterable[Ref], *, words: bool = True
+) -> Event | None:
     """Return what a write made of the rows of entities, folded before and after it."""
     refs = list(refs)
-    old, new = (group_rows(Reader(view, AsOf(at), policies), refs) for at in (before, end))
+    old, new = (group_rows(Reader(view, AsOf(at), policies), refs, words=words) for at in (before, end))
     gained, lost = _difference(old, new)
     return Event(end, gained, lost) if gained or lost else None
 
@@ -188,8 +203,10 @@ def is_lone(view: View, ref: Ref) -> bool:
 class Step:
     """The rows that one step adds and ends."""
 
-    def __init__(self, view: View, policies: Mapping[str, Policy], entries_max: int | None = None) -> None:
-        self._view, self._policies = view, policies
+    def __init__(
+        self, view: View, policies: Mapping[str, Policy], entries_max: int | None = None, *, words: bool = True
+    ) -> None:
+        self._view, self._policies, self._words = view, policies, words
         self._ends = WriteEnds(view)
         self._fresh: list[IndexRow] = []
         self._ended: dict[int, list[Place]] = {}
@@ -274,7 +291,7 @@ class Step:
         (type, last), *rest = filling
         after = Ref(type, last) if last else None
         refs = self._view.entities(type, through, after=after, limit=STEP_ENTITIES)
-        event = refolded(self._view, self._policies, self.before.position, through, refs)
+        event = refolded(self._view, self._policies, self.before.position, through, refs, words=self._words)
         if event is not None:
             self._take([event])
         return ((type, refs[-1].key), *rest) if len(refs) == STEP_ENTITIES else tuple(rest)
@@ -296,16 +313,16 @@ class Step:
         alone = [ref for ref in spoken if ref.type not in types and ref.digest not in joined]
         for ref, state in zip(alone, _states_before(reader, alone), strict=True):
             cancellation.check()
-            rows = EntityRows(view, policies, self._ends, state, reader.rules(ref.type))
+            rows = EntityRows(view, policies, self._ends, state, reader.rules(ref.type), words=self._words)
             for one in spoken[ref]:
                 rows.add(one)
             self._take(rows.close())
         grouped = [ref for ref in spoken if ref.type in types or ref.type == SAME_AS or ref.digest in joined]
         if grouped:
             positions = ((one.position, ref) for ref in grouped for one in spoken[ref])
-            events = list(group_events(view, policies, self._ends, positions))
+            events = list(group_events(view, policies, self._ends, positions, words=self._words))
             edges = [ref for ref in grouped if ref.type == SAME_AS in types]
-            event = refolded(view, policies, before, through, edges) if edges else None
+            event = refolded(view, policies, before, through, edges, words=self._words) if edges else None
             self._take([*events, event] if event is not None else events)
 
     def write(self, engine: Engine, tenant: TenantId) -> bool:
@@ -395,8 +412,15 @@ def shared_values(view: View, changes: Mapping[bytes, Mapping[int, Holders]]) ->
 # Bringing the index up to date
 
 
-def go_on(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], entries_max: int | None = None) -> bool:
-    """Take one step; return whether one was taken.
+def go_on(
+    engine: Engine,
+    tenant: TenantId,
+    policies: Mapping[str, Policy],
+    entries_max: int | None = None,
+    *,
+    words: bool = True,
+) -> bool:
+    """Take one step, without the rows of words where nobody compares them; return whether one was taken.
 
     One thread of a process does so at a time for a tenant: of several that work out the same step one is of use.
     """
@@ -407,7 +431,7 @@ def go_on(engine: Engine, tenant: TenantId, policies: Mapping[str, Policy], entr
             return False
         with collector.held_off(min(lacking, STEP_ENTRIES)):  # it makes some dozens of rows for each entity
             with engine.view(tenant) as view:
-                step = Step(view, policies, entries_max)
+                step = Step(view, policies, entries_max, words=words)
             return step.write(engine, tenant)
 
 

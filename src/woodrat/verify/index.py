@@ -83,7 +83,7 @@ class Followed:
         except UNREADABLE:
             pass  # `check_notes` names it
         else:
-            if self._follow(known):
+            if self._follow(known, words=deep):
                 self.passed_over.difference_update(state_rows.INDEXES)
                 self.passed_over.update(() if deep else WORDS)
             elif known.filling:
@@ -93,7 +93,7 @@ class Followed:
                 self.wrong.append(Mismatch("index", None, None, problem))
         self._leaves()
 
-    def _follow(self, known: Progress) -> bool:
+    def _follow(self, known: Progress, *, words: bool) -> bool:
         """Bring the index to where it stands in the ledger, also where that is in the middle of a new schema."""
         engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
         while True:
@@ -102,7 +102,7 @@ class Followed:
             if reached == known or reached.position > known.position:
                 return reached == known
             entries = min(state_steps.STEP_ENTRIES, known.position - reached.position)
-            if not state_steps.go_on(engine, tenant, policies, max(entries, 1)):
+            if not state_steps.go_on(engine, tenant, policies, max(entries, 1), words=words):
                 return False
             self._tell()
 
