@@ -65,9 +65,9 @@ def test_a_plan_does_not_check_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         in_turn.append(turns[0] > 0)
         return entity(checker, *arguments)
 
-    def counted(tenant: Any) -> Any:
+    def counted(*given: Any) -> Any:
         turns[0] += 1
-        return begin(tenant)
+        return begin(*given)
 
     monkeypatch.setattr(Checker, "entity", noted)
     monkeypatch.setattr(ledger.context.engine, "transaction", counted)
@@ -83,10 +83,10 @@ def test_a_schema_that_comes_between_is_obeyed(monkeypatch: pytest.MonkeyPatch) 
     strict = {**THING, "properties": {**THING["properties"], "size": {"type": "string"}}}
     begin = ledger.context.engine.transaction
 
-    def after_the_schema(tenant: Any) -> Any:
+    def after_the_schema(*given: Any) -> Any:
         monkeypatch.undo()
         ledger.schemas.register(strict)
-        return begin(tenant)
+        return begin(*given)
 
     monkeypatch.setattr(ledger.context.engine, "transaction", after_the_schema)
     with pytest.raises(woodrat.Refused, match="expected text"):
@@ -101,10 +101,10 @@ def test_an_identity_that_comes_between_is_obeyed(monkeypatch: pytest.MonkeyPatc
     ledger.store({"entity_type": "thing", "id": "1", "code": "x"})
     begin = ledger.context.engine.transaction
 
-    def after_the_schema(tenant: Any) -> Any:
+    def after_the_schema(*given: Any) -> Any:
         monkeypatch.undo()
         ledger.schemas.register({**THING, "x-woodrat-identity": [["code"]]})
-        return begin(tenant)
+        return begin(*given)
 
     monkeypatch.setattr(ledger.context.engine, "transaction", after_the_schema)
     assert ledger.store({"entity_type": "thing", "id": "2", "code": "y"}).entities == ("thing/y",)

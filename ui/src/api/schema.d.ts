@@ -1,4 +1,4 @@
-// openapi.json sha256 a204ecbcc39fa608ffa75dc3911d53cca79debba04f87d9c1d66639283d104a6
+// openapi.json sha256 f5aa68bda3662ef92834227d518ec5d49457d74052882c689b49f23944d5eee3
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -1808,15 +1808,15 @@ export interface components {
         AddedWebhook: {
             /** @description Its id. */
             id: string;
-            /** @description Kinds of entries that are sent; none means all. */
+            /** @description Kinds of entries that are sent; empty means all. */
             kinds: string[];
-            /** @description The last position it is done with. */
+            /** @description The last delivered position. */
             position: number;
-            /** @description What its deliveries are signed with; it is shown this once. */
+            /** @description The secret that signs its deliveries; it is shown only now. */
             secret: string;
-            /** @description Whose log is sent. */
+            /** @description The tenant whose log is sent. */
             tenant: string;
-            /** @description Where to. */
+            /** @description Its address. */
             url: string;
         };
         /** @description A decision whose evidence what was asked about is part of. */
@@ -1889,23 +1889,23 @@ export interface components {
             /** @description Why the earlier one no longer holds, in a clause. */
             reason: string;
         };
-        /** @description What a bisect came to. */
+        /** @description The result of a bisect. */
         Bisected: {
             /** @description The answers at both; where the first flip was looked for, the second is that after it. */
             answers: boolean[];
             /** @description The position it ends at, an end of a write. */
             end: number;
-            /** @description Whether it is the first one; otherwise it is one of those there are. */
+            /** @description True if it is the first flip; otherwise it is one of several. */
             first: boolean;
-            /** @description The flip; none where both answers are the same, or the first was looked for and there is none. */
+            /** @description The flip; None if both answers are the same, or if the first flip was asked for and there is none. */
             flip: components["schemas"]["Flip"] | null;
             /** @description How many states were folded to find it. */
             folds: number;
             /** @description How entities were found that were asked about by values that identify them. */
             matched?: components["schemas"]["Match"][];
-            /** @description What was asked, in words. */
+            /** @description The question, in words. */
             question: string;
-            /** @description What was found, in a sentence. */
+            /** @description The result, in a sentence. */
             sentence: string;
             /** @description The position it begins at, an end of a write. */
             start: number;
@@ -1948,13 +1948,13 @@ export interface components {
             /** @description The cause as a clause. */
             text: string;
         };
-        /** @description What one erasure did, or would do. */
+        /** @description The effects of one erasure, done or planned. */
         Certificate: {
             /** @description Who asked for it. */
             agent: string;
             /** @description Whether every file of the store was searched and holds nothing of it; never true without a search. */
             complete: boolean;
-            /** @description What is derived from the log, and was dropped and made again without what went. */
+            /** @description Derived data that was dropped and made again without the erased data. */
             derived: string[];
             /** @description Whether nothing was erased. */
             dry_run: boolean;
@@ -1972,15 +1972,15 @@ export interface components {
             log: string | null;
             /** @description Position of the `erasure` entry; none for a dry run. */
             position: number | null;
-            /** @description Positions whose bodies and nonces are gone, as ranges, first and last included. */
+            /** @description Positions whose bodies and nonces are gone, as inclusive ranges. */
             positions: number[][];
-            /** @description Whether no file keeps older versions of its pages; otherwise someone is in the way, and `finish` completes it. */
+            /** @description True if no file keeps older versions of its pages; otherwise a reader is in the way, and `finish` completes it. */
             purged: boolean;
             /** @description Positions that were found by a text they quote. */
             quoting: number[];
             /** @description Why. */
             reason: string;
-            /** @description Idempotency keys that were forgotten, because their reports or requests held what went. */
+            /** @description Forgotten idempotency keys, whose reports or requests held erased data. */
             receipts: number;
             /** @description How many were said again without the erased parts, by kind. */
             resaid: {
@@ -1988,17 +1988,17 @@ export interface components {
             };
             /** @description Ids of the observations and sources that were said again, as they are now. */
             resaid_ids: string[];
-            /** @description Fields, as REF#field, that show another value now: one that stood below what went. */
+            /** @description Fields, as REF#field, that show another value now: a claim that lost against the erased one. */
             returned: string[];
             /** @description Root of the log's tree afterwards, in hex. Every proof against an earlier root still holds. */
             root: string;
             /** @description Root of the log's tree before, in hex. */
             root_before: string;
-            /** @description Files that were searched for it, byte by byte; none where nothing is kept in files and rows were searched. */
+            /** @description Files that were searched byte by byte; None for a ledger without files, whose rows were searched. */
             scanned: string[];
             /** @description How many bytes that was; none in files that hold other tenants' bytes too. */
             scanned_bytes: number | null;
-            /** @description What it was asked for by: `entity`, `field`, `source`, `agent` or `subject`. */
+            /** @description Its scope: `entity`, `field`, `source`, `agent` or `subject`. */
             scope: string;
             /** @description Whether every file was searched for it afterwards, from the first byte to the last. */
             searched: boolean;
@@ -2010,13 +2010,13 @@ export interface components {
             short: {
                 [key: string]: number;
             };
-            /** @description What is left that has to do with it, and why it must or may stay. */
+            /** @description Remains that are related to it, and why they must or may stay. */
             stays: components["schemas"]["Stays"][];
-            /** @description Whose log it is. */
+            /** @description The tenant. */
             tenant: string;
-            /** @description Recorded values that nobody can search whole: cut for their size, or bytes that are no text. */
+            /** @description Recorded values that cannot be searched whole: cut for their size, or bytes that are no text. */
             unsearched: number;
-            /** @description What is left to do elsewhere. */
+            /** @description Work left elsewhere. */
             warnings: string[];
         };
         /** @description What a write changed in one entity. */
@@ -2041,9 +2041,9 @@ export interface components {
             /** @description How the entity asked about was found, where that was by a value that identifies it. */
             matched?: components["schemas"]["Match"] | null;
         };
-        /** @description How long a log is and what its root is. */
+        /** @description The size of a log, and its root. */
         Checkpoint: {
-            /** @description Which beginning of this log's checkpoints it belongs to: 1 unless the operator began anew. */
+            /** @description The epoch of the log's checkpoints: 1 unless the operator began a new one. */
             epoch: number;
             /** @description Further lines; ours is `epoch N`, from the second epoch on. */
             extensions: string[];
@@ -2058,7 +2058,7 @@ export interface components {
         Choice: {
             /** @description The branch: the predicate holds where this is chosen. */
             chosen: unknown;
-            /** @description What is chosen when no rule matches. */
+            /** @description The choice if no rule matches. */
             default: unknown;
             /** @description Facts that are not, as they were. */
             facts: {
@@ -2074,12 +2074,12 @@ export interface components {
             };
             /** @description The rules, in order. */
             rules: components["schemas"]["Rule"][];
-            /** @description What is decided. */
+            /** @description The choice to test. */
             stage: string | null;
         };
         /** @description How many decisions would choose something. */
         ChoiceCount: {
-            /** @description What they would choose. */
+            /** @description Their choice. */
             chosen: unknown;
             /** @description How many would. */
             decisions: number;
@@ -2168,13 +2168,13 @@ export interface components {
             /** @description What was decided. */
             stage: string;
         };
-        /** @description One delivery of a source: who brought it, when, and what they called it. */
+        /** @description One delivery of a source: agent, time and name. */
         CompactDelivery: {
             /** @description Who delivered it. */
             agent: string;
-            /** @description What they said it is. */
+            /** @description Its stated media type. */
             media_type: string | null;
-            /** @description What they called it, such as a file name. */
+            /** @description Its stated name, such as a file name. */
             name: string;
             /** @description When it was received (fixed-width UTC). */
             received_at: string;
@@ -2300,7 +2300,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description What it takes, or took, to rewrite the file without what was erased. */
+        /** @description Cost of rewriting the file without the erased data, estimated or measured. */
         Compaction: {
             /** @description How long other writers would wait, about. */
             estimated_seconds: number;
@@ -2676,13 +2676,13 @@ export interface components {
             /** @description Label of the rule that would match, a list of them under `select`. */
             rule: unknown;
         };
-        /** @description One delivery of a source: who brought it, when, and what they called it. */
+        /** @description One delivery of a source: agent, time and name. */
         Delivery: {
             /** @description Who delivered it. */
             agent: string;
-            /** @description What they said it is. */
+            /** @description Its stated media type. */
             media_type: string | null;
-            /** @description What they called it, such as a file name. */
+            /** @description Its stated name, such as a file name. */
             name: string;
             /** @description When it was received (fixed-width UTC). */
             received_at: string;
@@ -2804,11 +2804,11 @@ export interface components {
         };
         /** @description A run that has ended. */
         EndedRun: {
-            /** @description Whether an earlier call with the same key ended it. */
+            /** @description True if an earlier call with the same key ended it. */
             repeated: boolean;
             /** @description The run. */
             run: string;
-            /** @description How it ended: done, error or cancelled. */
+            /** @description Its status: done, error or cancelled. */
             status: string;
         };
         /** @description One entity before and after. */
@@ -2828,7 +2828,7 @@ export interface components {
             /** @description Whether it was deleted before. */
             was_deleted: boolean;
         };
-        /** @description What is asked of one entity. */
+        /** @description Conditions on one entity. */
         EntityConditions: {
             /** @description Whether it must be deleted. */
             deleted: boolean | null;
@@ -2931,13 +2931,13 @@ export interface components {
             /** @description What it was; null also where it was missing. */
             value: unknown;
         };
-        /** @description Rows that left the ledger, some of them made of runs that leaned on what was asked about. */
+        /** @description An export with rows of runs that depend on the subject of the question. */
         Export: {
             /** @description Who exported. */
             agent: string;
             /** @description The position it was read at. */
             as_of: number;
-            /** @description When the log was told. */
+            /** @description When it was recorded. */
             at: string;
             /** @description `trl` or `openai`. */
             flavour: string;
@@ -2953,26 +2953,26 @@ export interface components {
             position: number;
             /** @description How many rows there are. */
             rows: number | null;
-            /** @description Those runs. */
+            /** @description These runs. */
             runs: string[];
-            /** @description What was exported and how much of it leans on what was asked about, in a few words. */
+            /** @description A summary of the export and its dependent rows. */
             sentence: string;
             /** @description Digest of the bytes written, in hex. */
             sha256: string | null;
         };
         /** @description One fact that a decision was made on and that would be another. */
         FactChange: {
-            /** @description What it was; null also where there was nothing. */
+            /** @description The recorded value; also null if there was none. */
             before: unknown;
-            /** @description The entity it was read from; none where it was not read. */
+            /** @description The entity it was read from; None if it was not read. */
             entity: string | null;
             /** @description The field. */
             field: string | null;
-            /** @description What the decision calls it. */
+            /** @description Its name in the decision. */
             key: string;
             /** @description Whether there would be nothing. */
             missing: boolean;
-            /** @description What it would be; null also where there would be nothing. */
+            /** @description The supposed value; also null if there would be none. */
             now: unknown;
             /** @description The observations behind it on record. */
             observations: string[];
@@ -3025,7 +3025,7 @@ export interface components {
             /** @description What to do about it. */
             remedy: string;
         };
-        /** @description How far it came with what an erasure left in the files. */
+        /** @description The progress of removing erased data from the files. */
         Finished: {
             /** @description Who is in the way, as far as that is known. */
             blockers: string[];
@@ -3039,13 +3039,13 @@ export interface components {
             hits: {
                 [key: string]: number;
             };
-            /** @description Whether no file keeps older versions of what is in it; otherwise someone is in the way. */
+            /** @description True if no file keeps older versions of its contents; otherwise a reader is in the way. */
             purged: boolean;
             /** @description The files that were searched. */
             scanned: string[];
-            /** @description How many bytes that was; none where other tenants' bytes are among them. */
+            /** @description Number of searched bytes; None if other tenants' bytes are among them. */
             scanned_bytes: number | null;
-            /** @description Whether every file was searched afterwards; what to look for is sealed with the erasure key. */
+            /** @description True if every file was searched afterwards; the search terms are sealed with the erasure key. */
             searched: boolean;
         };
         /** @description A write with which an answer became another. */
@@ -3054,34 +3054,34 @@ export interface components {
             answers: boolean[];
             /** @description The end of the write before: the last moment with the old answer. */
             before: number;
-            /** @description What became of the entities that the question looks at. */
+            /** @description The changes of the entities that the question looks at. */
             changes: components["schemas"]["LookedChange"][];
-            /** @description What the decision chooses before and after, where one is asked about. */
+            /** @description The choices of the decision before and after, if the question is a decision. */
             chosen: unknown[] | null;
             /** @description The last position of the write: the first moment with the new answer. */
             position: number;
             /** @description When the log took the write. */
             recorded_at: string;
-            /** @description Types whose schema became another with the write: version before and after. */
+            /** @description Types whose schema changed with the write: version before and after. */
             schemas: {
                 [key: string]: number[];
             };
-            /** @description What the write says of these entities, by position. */
+            /** @description The write's observations of these entities, by position. */
             statements: components["schemas"]["Statement"][];
             /** @description Why nothing can be decided before and after, where a rule is unknown there; `chosen` has null for it. */
             undecided: (string | null)[];
             /** @description The first position of the write. */
             write: number;
         };
-        /** @description How a tenant's log and what is derived from it stand. */
+        /** @description State of a tenant's log and derived data. */
         Health: {
-            /** @description What keeps the log, such as `sqlite`. */
+            /** @description The engine, such as `sqlite`. */
             engine: string;
-            /** @description How far each index goes; they trail the log a little. */
+            /** @description Position of each index; they lag a little. */
             indexes: components["schemas"]["IndexPosition"][];
-            /** @description Where its log ends. */
+            /** @description Position of its last entry. */
             position: number;
-            /** @description When the last entry was recorded; none in an empty log. */
+            /** @description When the last entry was recorded; None in an empty log. */
             recorded_at: string | null;
             /** @description Types whose states wait to be kept anew, after a new version of their schema. */
             refolding: components["schemas"]["Waiting"][];
@@ -3154,7 +3154,7 @@ export interface components {
             /** @description The runs that leaned on it; none on a page before the one that lists the last of them. */
             runs: number | null;
         };
-        /** @description What came of taking in a log. */
+        /** @description The result of importing a log. */
         Imported: {
             /** @description Whether anything was taken in. */
             changed: boolean;
@@ -3164,11 +3164,11 @@ export interface components {
             entries: number;
             /** @description How many had been erased, there or here, and say nothing. */
             erased: number;
-            /** @description How many erasures were carried out here: those that arrived, and those that the folder of keys remembers. */
+            /** @description Number of erasures carried out here: those in the log, and those that the folder of keys remembers. */
             erasures: number;
             /** @description How many were here already. */
             known: number;
-            /** @description Name of the log that this ledger goes on under; none when its next write begins a new one. */
+            /** @description The name that this ledger's log continues under; None if its next write begins a new one. */
             log: string | null;
             /** @description How many were merged in, as new entries of this log. */
             merged: number;
@@ -3218,7 +3218,7 @@ export interface components {
             started_at: string;
             /** @description `started`, `done` or `error`. */
             status: string;
-            /** @description What it cost, as the model reported it. */
+            /** @description Its cost, as the model reported it. */
             usage: {
                 [key: string]: unknown;
             };
@@ -3275,26 +3275,26 @@ export interface components {
         };
         /** @description A key, without its secret. */
         Key: {
-            /** @description As whom its holder writes. */
+            /** @description The agent that its holder writes as. */
             agent: string;
             /** @description When it was made. */
             created_at: string;
-            /** @description When it ends by itself. */
+            /** @description When it expires. */
             expires_at: string | null;
-            /** @description What its holder may do, sorted. */
+            /** @description The grants of its holder, sorted. */
             grants: string[];
             /** @description Its id, which is no secret. */
             id: string;
-            /** @description What it is for. */
+            /** @description Its purpose. */
             name: string | null;
             /** @description The highest priority its holder may state. */
             priority_max: number | null;
-            /** @description Whether it was revoked. */
+            /** @description True if it was revoked. */
             revoked: boolean;
-            /** @description Whose ledger it opens. */
+            /** @description The tenant that it opens. */
             tenant: string;
         };
-        /** @description For which tenant a key opens the ledger, and as whom. */
+        /** @description The tenant that a key opens, and its agent. */
         KeyOwner: {
             /** @description The agent. */
             agent: string;
@@ -3351,27 +3351,27 @@ export interface components {
             /** @description Position of the entry that says its body was erased. */
             erased_at?: number | null;
         };
-        /** @description Where the log ends at a moment, and leaf hashes of it. */
+        /** @description The end of the log at a moment, and leaf hashes of it. */
         LogLeaves: {
             /** @description The format of its entries. */
             format: number;
-            /** @description The leaf hash at each position asked for, in hex; none where there is no such entry. */
+            /** @description The leaf hash at each requested position, in hex; None if there is no such entry. */
             leaves: (string | null)[];
-            /** @description Its name; none while it is empty. */
+            /** @description Its name; None while it is empty. */
             log: string | null;
             /** @description Position of its last entry; −1 before the first. */
             position: number;
             /** @description Root of its tree, in hex. */
             root: string;
-            /** @description How far the other log was taken in; none where nothing was. */
+            /** @description How far the other log was imported; None if it was not. */
             taken: components["schemas"]["TakenLog"] | null;
         };
-        /** @description Where the log ends at a moment. */
+        /** @description The end of the log at a moment. */
         LogPosition: {
             /** @description Position of its last entry; −1 before the first. */
             position: number;
         };
-        /** @description What one entity was before the flip and is after it, as far as the question looks. */
+        /** @description One entity before and after the flip, as far as the question looks. */
         LookedChange: {
             /** @description The entity. */
             entity: string;
@@ -3422,7 +3422,7 @@ export interface components {
             asked: string;
             /** @description The entity it means. */
             entity: string;
-            /** @description The identity rule whose value they have in common, such as `email` or `name+company`. */
+            /** @description The identity rule of the common value, such as `email` or `name+company`. */
             rule: string;
         };
         /** @description One call of a model. */
@@ -3642,7 +3642,7 @@ export interface components {
         Predicate: {
             /** @description The decision that must choose a branch, if one is asked about. */
             decision: components["schemas"]["Choice"] | null;
-            /** @description What is asked of entities, each once. */
+            /** @description Conditions on entities, each once. */
             entities: components["schemas"]["EntityConditions"][];
         };
         Problem: {
@@ -3661,9 +3661,9 @@ export interface components {
             first: unknown;
             /** @description The last of them. */
             last: unknown;
-            /** @description What the decision would come to at each of them. */
+            /** @description The outcome of the decision at each of them. */
             now: components["schemas"]["DecisionNow"];
-            /** @description What would come of the decision there, in a few words. */
+            /** @description The outcome of the decision there, in a few words. */
             sentence: string;
             /** @description How many they are. */
             values: number;
@@ -3866,31 +3866,31 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Entries of a run that were sent. */
+        /** @description Entries of a run, as received. */
         RecordedEntries: {
-            /** @description How many were new. */
+            /** @description Number of new entries. */
             recorded: number;
             /** @description The run. */
             run: string;
         };
-        /** @description A step of a run, and what it came to. */
+        /** @description A step of a run, and its outcome. */
         RecordedStep: {
-            /** @description What another verb read. */
+            /** @description The answer of another verb that reads. */
             found: unknown;
-            /** @description Whether an earlier call with the same key recorded it. */
+            /** @description True if an earlier call with the same key recorded it. */
             repeated: boolean;
-            /** @description What was written. */
+            /** @description The report of the write. */
             report: unknown;
             /** @description The run. */
             run: string;
-            /** @description What `show` read. */
+            /** @description The snapshot that `show` read. */
             snapshot: unknown;
-            /** @description What was decided. */
+            /** @description The decision. */
             verdict: unknown;
         };
         /** @description A 1-minimal set of observations that shows a predicate, with all that is needed to fold it elsewhere. */
         Reduction: {
-            /** @description What the set makes one believe of the entities asked about, by reference: the fields looked at. */
+            /** @description The state of the entities in question under the set alone, by reference: the fields in question. */
             believed: {
                 [key: string]: {
                     [key: string]: unknown;
@@ -3906,13 +3906,13 @@ export interface components {
             members: components["schemas"]["Observation"][];
             /** @description Where it was made. */
             origin: components["schemas"]["ReductionOrigin"];
-            /** @description What it shows. */
+            /** @description The predicate that it shows. */
             predicate: components["schemas"]["Predicate"];
-            /** @description What it shows, in words. */
+            /** @description The result that it shows, in words. */
             question: string;
             /** @description The schemas they are merged under, by type; types without one have none. */
             schemas: components["schemas"]["Schema"][];
-            /** @description What was found, in a sentence. */
+            /** @description The result, in a sentence. */
             sentence: string;
         };
         /** @description Where a reduction was made. */
@@ -3923,7 +3923,7 @@ export interface components {
             observations: number;
             /** @description The position that was read at. */
             position: number;
-            /** @description By when what counts was true; none where everything known counts. */
+            /** @description The effective time of the question; None if all known observations count. */
             valid_at: string | null;
         };
         /** @description Values of one fact: those of a kind that satisfy all conditions. */
@@ -4022,18 +4022,18 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description A run that its caller carries on. */
+        /** @description A run that its caller continues. */
         ResumedRun: {
             /** @description The time of its last entry. */
             resumed_at: string | null;
             /** @description The run. */
             run: string;
-            /** @description The entries of the run, then those of each run that was started inside it. */
+            /** @description The entries of the run, then those of each child run. */
             runs: unknown[][];
         };
-        /** @description A webhook whose failed deliveries are sent again. */
+        /** @description A webhook whose failed deliveries are retried. */
         RetriedWebhook: {
-            /** @description How many deliveries. */
+            /** @description Number of deliveries. */
             retried: number;
             /** @description Its id. */
             webhook: string;
@@ -4287,13 +4287,13 @@ export interface components {
         };
         /** @description A run as text. */
         RunText: {
-            /** @description What is told of it: decisions, commits, narrative or full. */
+            /** @description The projection: decisions, commits, narrative or full. */
             projection: string;
             /** @description The run. */
             run: string;
             /** @description The text. */
             text: string;
-            /** @description About how many tokens it costs. */
+            /** @description Estimated number of tokens. */
             tokens: number;
         };
         /** @description The schema of one entity type, at one version. */
@@ -4368,7 +4368,7 @@ export interface components {
         Signed: {
             /** @description What it says. */
             checkpoint: components["schemas"]["Checkpoint"];
-            /** @description Whether it was signed now; otherwise nothing had been added since the last one. */
+            /** @description True if it was signed now; otherwise nothing was added since the last one. */
             new: boolean;
             /** @description The signed note, to be handed out byte for byte. */
             note: string;
@@ -4503,11 +4503,11 @@ export interface components {
         };
         /** @description A run that was started. */
         StartedRun: {
-            /** @description The log position that its reads are answered at first. */
+            /** @description The log position of its first reads. */
             basis: number | null;
-            /** @description The log it is recorded in; none where it is the first entry of one. */
+            /** @description The log that records it; None if its start is the first entry. */
             log: string | null;
-            /** @description Whether an earlier call with the same key started it. */
+            /** @description True if an earlier call with the same key started it. */
             repeated: boolean;
             /** @description Its id. */
             run: string;
@@ -4549,9 +4549,9 @@ export interface components {
         };
         /** @description Something that an erasure leaves, and why. */
         Stays: {
-            /** @description What it is. */
+            /** @description Its name. */
             what: string;
-            /** @description Why it stays, and what it gives away. */
+            /** @description The reason why it stays, and what it reveals. */
             why: string;
         };
         /** @description One observation and what it changed. */
@@ -4683,23 +4683,23 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description A recorded decision, and what would have come of it. */
+        /** @description A recorded decision, and its outcome under the supposition. */
         Supposed: {
             /** @description Who decided. */
             agent: string | null;
-            /** @description The facts it was given that would be others; of a sweep without what is swept. */
+            /** @description Its changed facts; in a sweep, without the swept one. */
             changes: components["schemas"]["FactChange"][];
-            /** @description What was decided, by which rule and on what evidence. */
+            /** @description The recorded choice, with its rule and evidence. */
             decision: components["schemas"]["Decision"];
-            /** @description What would have been decided; of a sweep whether it differs anywhere. */
+            /** @description The supposed choice; in a sweep, whether it differs anywhere. */
             now: components["schemas"]["DecisionNow"];
             /** @description `same`, `flip` or `unknown`. */
             outcome: string;
-            /** @description Of a sweep: what would have been decided at which values. */
+            /** @description In a sweep: the choices with their values. */
             ranges: components["schemas"]["Range"][];
             /** @description The run it was made in. */
             run: string;
-            /** @description What would have come of it, in a few words. */
+            /** @description The outcome, in a few words. */
             sentence: string;
             /** @description The entity the run is about. */
             subject: string | null;
@@ -4718,7 +4718,7 @@ export interface components {
             rules: {
                 [key: string]: components["schemas"]["Rule"][];
             };
-            /** @description What is tried value by value. */
+            /** @description The values to try. */
             sweep: components["schemas"]["Sweep"] | null;
             /** @description Other operands of recorded rules, by `stage.fact.operator`. */
             thresholds: {
@@ -4736,9 +4736,9 @@ export interface components {
             /** @description The values, in the order they are tried. */
             values: unknown[];
         };
-        /** @description What would come of all decisions at one value of a sweep. */
+        /** @description The outcomes of all decisions at one value of a sweep. */
         SweepRow: {
-            /** @description How many decisions would choose what, in the order of the whole table. */
+            /** @description Number of decisions per choice, in the order of the whole table. */
             choices: components["schemas"]["ChoiceCount"][];
             /** @description How many would come out differently. */
             flip: number;
@@ -4749,11 +4749,11 @@ export interface components {
             /** @description The value. */
             value: unknown;
         };
-        /** @description How far another log was taken in. */
+        /** @description How far another log was imported. */
         TakenLog: {
             /** @description The leaf hash there, in hex. */
             leaf: string;
-            /** @description The last position of it. */
+            /** @description Its last imported position. */
             position: number;
         };
         /** @description What a question says about when, and how it was understood. */
@@ -4960,20 +4960,20 @@ export interface components {
             /** @description The type. */
             type: string;
         };
-        /** @description A webhook, without the file of its secret, which says more of the machine than of the webhook. */
+        /** @description A webhook, without the file of its secret, which would reveal a path of the machine. */
         Webhook: {
             /** @description Its id. */
             id: string;
-            /** @description Kinds of entries that are sent; none means all. */
+            /** @description Kinds of entries that are sent; empty means all. */
             kinds: string[];
-            /** @description The last position it is done with. */
+            /** @description The last delivered position. */
             position: number;
-            /** @description Whose log is sent. */
+            /** @description The tenant whose log is sent. */
             tenant: string;
-            /** @description Where to. */
+            /** @description Its address. */
             url: string;
         };
-        /** @description What would have come of recorded decisions, had something been otherwise. */
+        /** @description The outcomes of recorded decisions under a supposition. */
         WhatIf: {
             /** @description Leads to the decisions that are not listed; none when all are. */
             cursor: string | null;
@@ -4983,19 +4983,19 @@ export interface components {
             flip: number;
             /** @description How entities were found that were named by values that identify them. */
             matched?: components["schemas"]["Match"][];
-            /** @description What was supposed in vain, in sentences; on the first page. */
+            /** @description Suppositions without effect, in sentences; on the first page. */
             notes: string[];
             /** @description The position the log was read at. */
             position: number;
-            /** @description Of a sweep: what would come of all decisions at each value; on the first page. */
+            /** @description In a sweep: the outcomes of all decisions at each value; on the first page. */
             rows: components["schemas"]["SweepRow"][];
             /** @description How many decisions would come out the same, listed or not. */
             same: number;
-            /** @description What would have come of all of them, in one line. */
+            /** @description A summary of all outcomes, in one line. */
             sentence: string;
-            /** @description What was supposed. */
+            /** @description The supposition. */
             supposition: components["schemas"]["Supposition"];
-            /** @description What times that were asked for in words turned out to be, by argument. */
+            /** @description Times that words such as `yesterday` resolved to, by argument. */
             times?: {
                 [key: string]: string;
             };
@@ -5042,13 +5042,13 @@ export interface components {
             /** @description The step it was said in, where it says so. */
             step: number | null;
         };
-        /** @description What a write of a run was answered. */
+        /** @description The report of a write in a run. */
         WriteReceipt: {
-            /** @description Who wrote. */
+            /** @description The agent that wrote. */
             agent: string;
             /** @description The idempotency key of the write. */
             key: string;
-            /** @description The report, as it is kept with the key. */
+            /** @description The report, as stored with the key. */
             report: string;
             /** @description Digest of the request, in hex. */
             request: string;
