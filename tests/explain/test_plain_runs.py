@@ -20,7 +20,6 @@ from woodrat.explain.reader.plain_runs import PlainRun
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.ledger.own_policy import registry
 from woodrat.runs import summary
-from woodrat.runs.index import grounds
 from woodrat.runs.reader.recounter import Recounter
 from woodrat.state import observation
 from woodrat.state.observation import ASSERT
@@ -211,7 +210,7 @@ def test_the_story_has_lines() -> None:
     assert agree(STORY) == 3
 
 
-@pytest.mark.parametrize("planted", ["writes", "parts", "evidence", "moments"])
+@pytest.mark.parametrize("planted", ["writes", "parts", "moments"])
 def test_a_planted_fault_is_caught(planted: str) -> None:
     """What is left out by lines is told from whole runs."""
     with pytest.MonkeyPatch.context() as patch:
@@ -220,8 +219,6 @@ def test_a_planted_fault_is_caught(planted: str) -> None:
         elif planted == "parts":
             parts_of = summary._parts
             patch.setattr(summary, "_parts", lambda *given: (found := parts_of(*given)) and [[], found[1]])
-        elif planted == "evidence":
-            patch.setattr(grounds, "evidence_text", lambda origin: None)
         else:
             patch.setattr(Tracer, "with_moments", lambda self, runs: set())
         with pytest.raises((AssertionError, KeyError)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import woodrat
 from woodrat.canon import form
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.explain import references, remake
+from woodrat.explain import remake
 from woodrat.runs import steps
 from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.steps import Decision
@@ -87,23 +87,13 @@ def decision(body: dict[str, Any]) -> Decision:
     return made
 
 
-@given(_bodies)
-def test_facts_are_those_of_the_decision(body: dict[str, Any]) -> None:
-    """What is read from a body is what the decision made of it says, whatever the body holds."""
-    made, facts = decision(body), steps.decision_facts(body)
-    looked = references.evidence(made)
-    assert list(facts.origins.items()) == list({**made.facts_origin, **looked}.items())
-    assert set(facts.looked) == looked.keys()
-    assert facts.values == made.known_facts
-    assert facts.has_model or not remake.from_models(made)
-
-
 def _share(bodies: tuple[dict[str, Any], dict[str, Any]], now: dict[str, Fact]) -> None:
     """Check that of two decisions by the same rules one says what the other would come to."""
     one, other = bodies
     if remake.rules_key(one) != remake.rules_key(other):
         return
-    made, values = decision(other), steps.decision_facts(other).values
+    made = decision(other)
+    values = made.known_facts
     kept = dict(values)
     assert remake.Remade(decision(one)).on(now, {}, values) == remake.Remade(made).on(now)
     assert values == kept, "what another decision was made on stays as it is"

@@ -195,17 +195,13 @@ def decided(ledger: woodrat.Past, position: int) -> None:
                 if record.subject in names or names.intersection(made.entities)
             )
             found = list(why_reader._decided_about(recounter, ref, None, 2))
-            assert [(one.place, one.id) for one in found] == [item[:2] for item in expected[::-1]], position
+            assert [(one.place, one.run) for one in found] == [item[:2] for item in expected[::-1]], position
             for number, one in enumerate(found):
-                rest = why_reader._decided_about(recounter, ref, one.place, 1)
-                assert [_told(each) for each in rest] == [_told(each) for each in found[number + 1 :]]
-            read = [why_reader._read_decision(recounter.judged(id), place, made) for place, id, made in expected[::-1]]
-            assert [_told(one) for one in found] == [_told(one) for one in read], "a line says what the record does"
-
-
-def _told(found: why_reader._Decided) -> tuple[Any, ...]:
-    """Return the place of a decision, what it was made on, and what `why` tells of it and its run."""
-    return found.place, list(found.grounds), why_reader._reason(found, lambda decision: decision)
+                assert list(why_reader._decided_about(recounter, ref, one.place, 1)) == found[number + 1 :]
+            for one, (_, id, made) in zip(found, expected[::-1], strict=True):
+                record = recounter.judged(id)
+                about = {name: getattr(record, name) for name in one.about}
+                assert (one.decision, one.about) == (made, about), "a line says what the record does"
 
 
 def agree(acts: list[Act]) -> None:

@@ -64,6 +64,11 @@ def evidence(made: Decision) -> dict[str, Mapping[str, Any]]:
     return looked
 
 
+def fact_origins(made: Decision) -> dict[str, Mapping[str, Any]]:
+    """Return where each fact of a decision came from, given or looked at: of several conditions the first tells."""
+    return {**made.facts_origin, **evidence(made)}
+
+
 def references(step: Read | Decision) -> References:
     """Return what a step leans on."""
     if isinstance(step, Read):

@@ -17,7 +17,7 @@ from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
 from woodrat.records import replace
 from woodrat.runs.reader.recounter import Recounter, open_recounter, run_record
-from woodrat.runs.reader.why import texts_of, why_page
+from woodrat.runs.reader.why import why_page
 from woodrat.runs.step_order import numbered_steps
 from woodrat.runs.step_page import STEP_KINDS, step_kind, steps_page
 from woodrat.runs.steps import Decision, Read
@@ -114,7 +114,7 @@ def run(context: Context, id: object) -> RunRecord:
     with open_recounter(context) as recounter:
         record = run_record(recounter, id)
         gathered = Gathered(_tracer(recounter))
-        decisions = tuple(_explained(gathered, decision) for decision in record.decisions)
+        decisions = tuple(map(gathered, record.decisions))
         reads = tuple(_told_of_log(recounter, read) for read in record.reads)
     return replace(record, decisions=decisions, reads=reads) if decisions or reads else record
 
@@ -137,7 +137,7 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
                 )
         gathered = Gathered(_tracer(recounter))
         page = [
-            each._replace(part=_explained(gathered, each.part))
+            each._replace(part=gathered(each.part))
             if isinstance(each.part, Decision)
             else each._replace(part=_told_of_log(recounter, each.part))
             if isinstance(each.part, Read)
@@ -145,10 +145,6 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
             for each in steps[skip : skip + request.limit]
         ]
     return steps_page(record, len(steps), min(skip, len(steps)), page)
-
-
-def _explained(gathered: Gathered, decision: Decision) -> Decision:
-    return gathered(texts_of(decision), lambda: decision.origins)(decision)
 
 
 def _told_of_log(recounter: Recounter, read: Read) -> Read:

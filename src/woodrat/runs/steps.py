@@ -7,7 +7,7 @@ gives it counts as left out; the entry itself stays in the log as it was said.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from woodrat.canon import ids
 from woodrat.errors import Refused
@@ -19,7 +19,7 @@ from woodrat.runs.evidence import Evidence
 from woodrat.runs.margin import Margin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
@@ -581,90 +581,13 @@ def _decision(place: dict[str, Any], body: Mapping[str, Any]) -> Decision:
     )
 
 
-class DecisionOrigins(NamedTuple):
-    """Where the facts of a decision came from, read from its body without making a `Decision` of it: for indexes."""
-
-    conditions: tuple[dict[str, Any], ...]
-    """The origin of each value that a rule compared, rule after rule."""
-    facts: Mapping[str, dict[str, Any]]
-    """Where each fact came from that it was given, by name."""
-    asked: frozenset[str]
-    """The facts that its rules name, those included that were not tried."""
-
-    @property
-    def all(self) -> tuple[dict[str, Any], ...]:
-        """What `Decision.origins` says."""
-        return (*self.conditions, *self.facts.values())
-
-    @property
-    def entities(self) -> set[str]:
-        """What `Decision.entities` says."""
-        found = (origin.get("entity") for origin in self.all if origin.get("kind") == "read")
-        return {entity for entity in found if isinstance(entity, str)}
+def decision_of(body: Mapping[str, Any], position: int = 0) -> Decision:
+    """Return the decision that the body of an entry records."""
+    made = part_of("run.decided", position, body)
+    assert isinstance(made, Decision)
+    return made
 
 
-def decision_origins(body: Mapping[str, Any]) -> DecisionOrigins:
-    """Return where the facts of a decision came from."""
-    conditions: list[dict[str, Any]] = []
-    asked: set[str] = set()
-    for name in ("rules", "untried"):
-        for rule in _dicts(body.get(name)):
-            when = rule.get("when")
-            if isinstance(when, dict):
-                asked.update(when)
-            if name == "rules":
-                conditions += [_origin(condition.get("origin")) for condition in _dicts(rule.get("conditions"))]
-    facts = {name: _origin(found) for name, found in mapping(body.get("facts_origin")).items()}
-    return DecisionOrigins(tuple(conditions), facts, frozenset(asked))
-
-
-class DecisionFacts(NamedTuple):
-    """What a decision was made on, read from its body without making a `Decision` of it: for lists."""
-
-    origins: dict[str, dict[str, Any]]
-    """Where each fact came from that it was given or looked at, by name, as the first condition on it says."""
-    looked: Collection[str]
-    """The facts that it looked at; without conditions, all that it was given."""
-    values: dict[str, Json]
-    """What `Decision.known_facts` says."""
-    has_model: bool
-    """Whether a model may have given one of them."""
-
-
-def decision_facts(body: Mapping[str, Any]) -> DecisionFacts:
-    """Return what a decision was made on."""
-    looked: dict[str, dict[str, Any]] = {}
-    values, given = mapping(body.get("facts")).copy(), mapping(body.get("facts_origin"))
-    has_model = False
-    for rule in _dicts(body.get("rules")):
-        for condition in _dicts(rule.get("conditions")):
-            key, told = condition.get("key"), condition.get("origin")
-            if type(key) is not str:
-                key = ""
-            if key not in looked:
-                looked[key] = _origin(told)
-            if key not in values and (compared := _condition(condition)).found_its_fact:
-                values[key] = compared.actual
-            if type(told) is dict and told.get("kind") == "model":
-                has_model = True
-    for told in given.values():
-        if type(told) is dict and told.get("kind") == "model":
-            has_model = True
-    if not looked:
-        origins = {name: _origin(told) for name, told in given.items()}
-        return DecisionFacts(origins, origins, values, has_model)
-    origins = {name: looked[name] if name in looked else _origin(told) for name, told in given.items()}
-    origins.update(looked)
-    return DecisionFacts(origins, looked, values, has_model)
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    if not isinstance(value, list):
-        return []
-    return value if _DICT.issuperset(map(type, value)) else [each for each in value if isinstance(each, dict)]
-
-
-_DICT: Final = frozenset({dict})
 _TEXT: Final = frozenset({str})
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon import form
 from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
-from woodrat.explain.references import named_observations, read_ref
+from woodrat.explain.references import fact_origins, named_observations, read_ref
 from woodrat.explain.remake import is_whole
 from woodrat.ledger import entry_index
 from woodrat.ledger.index import Lookup
@@ -96,7 +96,7 @@ def lives(view: View, decided: Iterable[int], through: int) -> Iterator[IndexRow
     for made in list(entries.values()):
         if made.kind != "run.decided" or made.run is None:
             continue
-        origins = made.once(steps.decision_facts).origins.values()
+        origins = fact_origins(made.once(steps.decision_of)).values()
         refs.update(ref for origin in origins if (ref := read_ref(origin)) is not None)
         for other in entry_index.run_entries(view, made.run, through):
             if other.kind == "run.read" and other.body is not None:
@@ -162,11 +162,13 @@ class _Changes:
 
     def _decided(self, entry: Listed) -> None:
         run, position = entry.run, entry.position
-        facts = None if run is None else entry.once(steps.decision_facts)
-        read = {} if facts is None else {key: one for key, one in facts.origins.items() if read_ref(one) is not None}
-        if run is None or facts is None or not read:
+        if run is None:
             return
-        if self._is_effective(run, position) or not self._is_believed(facts.values, read, position):
+        made = entry.once(steps.decision_of)
+        read = {key: one for key, one in fact_origins(made).items() if read_ref(one) is not None}
+        if not read:
+            return
+        if self._is_effective(run, position) or not self._is_believed(made.known_facts, read, position):
             self._touched.setdefault(position, position)
             return
         for origin in read.values():

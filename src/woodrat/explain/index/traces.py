@@ -58,7 +58,7 @@ def _terms(entry: Listed) -> set[str]:
         if entry.run is not None and (read.effective is not None or not read.present):
             named.add(MOMENT + entry.run)
         return named.union(RECALLED + recalled.run for recalled in read.recalled)
-    cited = references_of(entry.once(steps.decision_origins).all)
+    cited = references_of(entry.once(steps.decision_of).origins)
     named = {READ_BY + id for id in cited.observations}
     named.update(decision_term(*key) for key in cited.decisions)
     return named.union(stage_term(*key) for key in cited.stages)

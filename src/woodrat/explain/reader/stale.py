@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from woodrat.canon import form
 from woodrat.engines.records import BEFORE_ALL
-from woodrat.explain.references import named_observations, read_ref
+from woodrat.explain.references import evidence, fact_origins, named_observations, read_ref
 from woodrat.explain.remake import SAME, Remade, from_models, is_whole, rules_key
 from woodrat.explain.stale import Belief, Stale
 from woodrat.ledger import entry_index
@@ -17,7 +17,7 @@ from woodrat.merge import blame, fold
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.evidence import LaterChange
-from woodrat.runs.steps import Decision, Read
+from woodrat.runs.steps import Read
 from woodrat.runs.values import REDACTED
 from woodrat.state.asof import AsOf
 from woodrat.state.fact import Fact
@@ -92,42 +92,32 @@ def _decided(tracer: Tracer, before: int) -> Iterator[int]:
 
 
 class RecordedDecision:
-    """A decision as it was recorded. The record of it is made when somebody looks at it."""
+    """A decision as it was recorded."""
 
-    __slots__ = ("_decision", "body", "facts", "kind", "position", "read", "run")
+    __slots__ = ("body", "decision", "position", "read", "run")
 
-    def __init__(self, position: int, kind: str, run: str, body: dict[str, Any]) -> None:
+    def __init__(self, position: int, run: str, body: dict[str, Any]) -> None:
         self.position = position
         """Where it stands."""
-        self.kind = kind
-        """The kind of its entry."""
         self.run = run
         """The run it was made in."""
         self.body = body
         """The body of its entry."""
-        self.facts = steps.decision_facts(body)
-        """What it was made on."""
-        self.read = [
-            (key, origin, ref) for key, origin in self.facts.origins.items() if (ref := read_ref(origin)) is not None
-        ]
-        """What of this was read: the fact, where it came from, and of which entity."""
-        self._decision: Decision | None = None
-
-    @property
-    def decision(self) -> Decision:
+        self.decision = steps.decision_of(body, position)
         """What was decided."""
-        if self._decision is None:
-            made = steps.part_of(self.kind, self.position, self.body)
-            assert isinstance(made, Decision)
-            self._decision = made
-        return self._decision
+        self.read = [
+            (key, origin, ref)
+            for key, origin in fact_origins(self.decision).items()
+            if (ref := read_ref(origin)) is not None
+        ]
+        """The facts that were read: name, where it came from, and of which entity."""
 
 
 def recorded_decision(position: int, kind: str, data: bytes) -> RecordedDecision | None:
     """Return the decision that an entry records; none where its body is of another shape."""
     body: Any = form.decode(data) if kind == _KIND else None
     run = body.get("run") if isinstance(body, dict) else None
-    return RecordedDecision(position, kind, run, body) if isinstance(run, str) else None
+    return RecordedDecision(position, run, body) if isinstance(run, str) else None
 
 
 class Difference(NamedTuple):
@@ -208,7 +198,7 @@ class Spoken(NamedTuple):
 
 def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
     """Compare what a decision looked at with what is believed; none when it is believed as it was."""
-    _, looked, values, has_model = made.facts
+    looked, values = evidence(made.decision), made.decision.known_facts
     record: RunRecord | PlainRun | None = None
     now: dict[str, Fact] = {}
     differences: list[Difference] = []
@@ -238,8 +228,8 @@ def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
             differences.append(Difference(key, ref, field, effective, was, before, fact))
     if record is None or not differences:
         return None
-    open = from_models(made.decision) if has_model else {}
-    return Comparison(made, record, tuple(differences), beliefs.remade(made).on(now, open, values))
+    remade = beliefs.remade(made).on(now, from_models(made.decision), values)
+    return Comparison(made, record, tuple(differences), remade)
 
 
 def read_by(record: RunRecord | PlainRun, origin: Mapping[str, Any]) -> Read | None:

@@ -6,19 +6,18 @@ those of lists. The write of an entry puts them (`log_rows.py`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.ledger import entry_index
 from woodrat.ledger.log_rows import Listed
 from woodrat.runs import steps
-from woodrat.runs.index import grounds, listing
+from woodrat.runs.index import listing
 from woodrat.runs.index.terms import (
     ABOUT,
     DECIDED,
     EVALUATION,
     EVIDENCE,
-    GROUNDS,
     INSIDE,
     JUDGED,
     LEANS,
@@ -29,25 +28,20 @@ from woodrat.runs.index.terms import (
 from woodrat.state.entry_rows import position_key, term_key, text_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from woodrat.canon.ids import Ref
     from woodrat.engines.view import View
     from woodrat.ledger.index import Lookup
-    from woodrat.runs.steps import DecisionOrigins
+    from woodrat.runs.steps import Decision
 
 
 def rows(entry: Listed) -> Iterator[IndexRow]:
     """Yield the rows that an entry makes by itself."""
     position, at = entry.position, position_key(entry.position)
     if entry.kind == "run.decided":
-        body: Any = entry.value
-        origins = entry.once(steps.decision_origins)
-        for term in set(_evidence(body, origins)):
+        for term in set(_evidence(entry.once(steps.decision_of))):
             yield IndexRow(NAME, text_prefix(term) + at, position)
-        line = grounds.line_of(body, origins)
-        if line is not None:
-            yield IndexRow(NAME, text_prefix(GROUNDS) + at, position, line)
     elif entry.kind == "run.started":
         parent, traced = listing.beginning(entry)
         if parent is not None:
@@ -63,10 +57,10 @@ def rows(entry: Listed) -> Iterator[IndexRow]:
             yield IndexRow(NAME, text_prefix(JUDGED + subject) + at, position)
 
 
-def _evidence(body: Mapping[str, Any], origins: DecisionOrigins) -> Iterator[str]:
+def _evidence(made: Decision) -> Iterator[str]:
     """Yield the terms of a decision: by entity and field, and by entity and time."""
-    began = steps.text(body.get("started_at")) or ""
-    read = ((origin.get("entity"), origin.get("field")) for origin in origins.all if origin.get("kind") == "read")
+    began = made.started_at or ""
+    read = ((origin.get("entity"), origin.get("field")) for origin in made.origins if origin.get("kind") == "read")
     texts = {(entity, field if isinstance(field, str) else "") for entity, field in read if isinstance(entity, str)}
     ids: dict[str, str] = {}
     for entity, field in texts:
@@ -75,18 +69,21 @@ def _evidence(body: Mapping[str, Any], origins: DecisionOrigins) -> Iterator[str
             ids[entity] = ref.id
             yield f"{EVIDENCE}{ids[entity]}/{field}"
             yield f"{DECIDED}{ids[entity]}/{began}"
-    for entity, field in _read_fields(origins):
+    for entity, field in _read_fields(made):
         if entity in ids:
             yield f"{LEANS}{ids[entity]}/{field}"
 
 
-def _read_fields(origins: DecisionOrigins) -> Iterator[tuple[str, str]]:
+def _read_fields(made: Decision) -> Iterator[tuple[str, str]]:
     """Yield the fields of entities that a decision depends on: what its rules looked at, or would on other values.
 
     What it was given besides cannot change what it comes to. One without conditions depends on all it was given.
     """
-    given = [origin for key, origin in origins.facts.items() if not origins.conditions or key in origins.asked]
-    for origin in (*origins.conditions, *given):
+    compared = [condition.origin for condition in made.conditions]
+    rules = (*made.rules, *(made.untried or ()))
+    asked = {key for rule in rules if isinstance(rule.when, dict) for key in rule.when}
+    given = [origin for key, origin in made.facts_origin.items() if not compared or key in asked]
+    for origin in (*compared, *given):
         entity, field = origin.get("entity"), origin.get("field")
         if origin.get("kind") == "read" and isinstance(field, str) and isinstance(entity, str):
             yield entity, field

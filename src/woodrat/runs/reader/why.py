@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
@@ -12,10 +11,9 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault
 from woodrat.ledger.pages import Page, page_request
 from woodrat.record_json import Record, derived
-from woodrat.records import Deferrable, dataclass
+from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.facts import decision_fact
-from woodrat.runs.index.grounds import evidence_text, grounds_at
 from woodrat.runs.reader.recounter import Recounter, named_ref, open_recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason(Deferrable, Record):
+class Reason(Record):
     """One decision about a subject, with the run it was made in and what that run answered."""
 
     COMPACT: ClassVar = ("run", "agent", "query", "subject", "status", "verdict", "decided_at", "decision", "answer")
@@ -72,16 +70,8 @@ class Reason(Deferrable, Record):
         return self.decision.started_at
 
 
-Complete = Callable[[Decision], Decision]
-"""Adds to what a decision tells; it asks no engine any more."""
-Origins = Callable[[], Iterable[Mapping[str, Any]]]
-"""Returns where the facts of a decision came from."""
-Explainer = Callable[[Sequence[str], Origins], Complete]
-"""Looks up what belongs to a decision by what it was made on (`evidence_text`); returns what adds it."""
-
-
-def _as_it_is(_: Sequence[str], __: Origins) -> Complete:
-    return lambda decision: decision
+Explain = Callable[[Decision], Decision]
+"""Adds to a decision what the log says of its evidence."""
 
 
 def why_page(
@@ -90,12 +80,11 @@ def why_page(
     *,
     limit: object,
     cursor: object,
-    explain: Callable[[Recounter], Explainer] = lambda _: _as_it_is,
+    explain: Callable[[Recounter], Explain],
 ) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
-    A page costs what it tells, however many runs there are about the subject. `explain` adds to that: what it needs is
-    looked up with the page, and the decisions are made when they are looked at.
+    A page costs what it shows, however many runs there are about the subject. `explain` completes its decisions.
     """
     faults: list[Fault] = []
     named = named_ref("ref", ref, faults)
@@ -107,8 +96,10 @@ def why_page(
     after = request.place_of(str, int)
     with open_recounter(context, request.position) as recounter:
         decided = list(islice(_decided_about(recounter, named, after, request.limit + 1), request.limit + 1))
-        explainer = explain(recounter)
-        reasons = tuple(_reason(each, explainer(each.grounds, each.origins)) for each in decided[: request.limit])
+        complete = explain(recounter)
+        reasons = tuple(
+            Reason(decision=complete(each.decision), run=each.run, **each.about) for each in decided[: request.limit]
+        )
     end = decided[request.limit - 1].place if len(decided) > request.limit else None
     matched = recounter.reader.matched
     page = Page(reasons, None if end is None else request.cursor_at(end), request.position, matched=matched)
@@ -120,16 +111,12 @@ class _Decided(NamedTuple):
 
     place: tuple[str, int]
     """Its time and position."""
-    id: str
+    run: str
     """Its run."""
-    run: dict[str, Any]
-    """What is told of the run."""
-    grounds: Sequence[str]
-    """What it was made on, as texts (`evidence_text`)."""
-    origins: Origins
-    """Returns where its facts came from."""
-    make: Callable[[], Decision]
-    """Returns it."""
+    about: dict[str, Any]
+    """What a reason says of the run."""
+    decision: Decision
+    """The decision."""
 
 
 def _decided_about(
@@ -142,61 +129,33 @@ def _decided_about(
     # One that rests on the subject, of a run about it, is listed twice.
     places = (place for place, _ in groupby(recounter.decided(members, after)))
     while some := list(islice(places, count)):
-        positions = [position for _, position in some]
-        bodies = recounter.view.bodies(positions)
-        grounds = grounds_at(recounter.index, positions)
-        lines = recounter.lines({each.run for each in grounds.values()})
+        bodies = {at: form.decode(body) for at, (_, body) in recounter.view.bodies([at for _, at in some]).items()}
+        lines = recounter.lines({body["run"] for body in bodies.values() if isinstance(body.get("run"), str)})
         for place in some:
-            at = place[1]
-            made, body = grounds.get(at), bodies.get(at)
-            if made is None or body is None:
+            at, body = place[1], bodies.get(place[1])
+            run = None if body is None else body.get("run")
+            if body is None or not isinstance(run, str):
                 continue
-            line = lines.get(made.run)
+            line = lines.get(run)
+            made = steps.decision_of(body, at)
             if (
                 line is not None
                 and line.plain
                 and not line["cut"]
-                and made.agent == line["agent"]
-                and not made.has_calls
+                and body.get("agent") == line["agent"]
+                and not any("span" in origin for origin in made.origins)  # its call is told with it
             ):
                 if line["subject"] in names or not names.isdisjoint(made.entities):
-                    origins, make = partial(_origins_in, body[1]), partial(_decision_in, at, body[1])
-                    yield _Decided(place, made.run, line.some(_TOLD), made.texts, origins, make)
+                    yield _Decided(place, run, line.some(_ABOUT), made)
                 continue
-            if made.run not in records:
-                record = recounter.judged(made.run)
-                records[made.run] = record, {each.position: each for each in record.decisions}
-            record, decisions = records[made.run]
+            if run not in records:
+                record = recounter.judged(run)
+                records[run] = record, {each.position: each for each in record.decisions}
+            record, decisions = records[run]
             decision = decisions.get(at)
             if decision is not None and (record.subject in names or names.intersection(decision.entities)):
-                yield _read_decision(record, place, decision)
+                yield _Decided(place, run, {name: getattr(record, name) for name in _ABOUT}, decision)
 
 
-_TOLD: Final = ("agent", "query", "subject", "principal", "conversation", "status", "verdict", "answer")
-"""What a reason tells of a run under the same names."""
-
-
-def _decision_in(position: int, body: bytes) -> Decision:
-    decision = steps.part_of("run.decided", position, form.decode(body))
-    assert isinstance(decision, Decision)
-    return decision
-
-
-def _origins_in(body: bytes) -> Iterable[Mapping[str, Any]]:
-    return steps.decision_origins(form.decode(body)).all
-
-
-def _read_decision(record: RunRecord, place: tuple[str, int], decision: Decision) -> _Decided:
-    run = {name: getattr(record, name) for name in _TOLD}
-    return _Decided(place, record.id, run, texts_of(decision), lambda: decision.origins, lambda: decision)
-
-
-def texts_of(decision: Decision) -> list[str]:
-    """Return what a decision was made on, as texts (`evidence_text`)."""
-    texts = (evidence_text(origin) for origin in decision.origins)
-    return list(dict.fromkeys(text for text in texts if text is not None))
-
-
-def _reason(found: _Decided, complete: Complete) -> Reason:
-    make = found.make
-    return Reason.deferred(lambda _: {"decision": complete(make())}, run=found.id, **found.run)
+_ABOUT: Final = ("agent", "query", "subject", "principal", "conversation", "status", "verdict", "answer")
+"""What a reason says of a run, under the names that its record has."""

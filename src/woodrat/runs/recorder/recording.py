@@ -20,7 +20,7 @@ from woodrat.runs.recorder import current
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said, verdict_of
 from woodrat.runs.shape import SHAPE
-from woodrat.runs.steps import Decision, part_of
+from woodrat.runs.steps import decision_of
 from woodrat.state.run_owner import is_part, owner_of
 
 if TYPE_CHECKING:
@@ -362,8 +362,7 @@ class Recording:
         body = self._take(("run.decided", values.text(stage), mode), fits=fits)
         if body is None:
             return None
-        made = part_of("run.decided", 0, body)
-        assert isinstance(made, Decision)
+        made = decision_of(body)
         matched = tuple(index for index, tried in enumerate(made.rules) if tried.matched)
         labels = tuple(made.rules[index].label for index in matched)
         chosen: Any = [rules[index].chosen for index in matched]
@@ -541,9 +540,7 @@ def choice_key(stage: object) -> tuple[Any, ...]:
 
 def choice_of(body: Body) -> Verdict:
     """Return the verdict that a recorded choice was."""
-    made = part_of("run.decided", 0, body)
-    assert isinstance(made, Decision)
-    return verdict_of(made, str(body.get("run")))
+    return verdict_of(decision_of(body), str(body.get("run")))
 
 
 def is_answerable(body: Body) -> bool:
