@@ -178,7 +178,7 @@ def agree(acts: list[Act]) -> int:
         past = ledger if position == ledger.position else ledger.at(position)
         by_lines = asked(past, things)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Recounter, "lines", lambda self, runs: {})
+            patch.setattr(Recounter, "rows", lambda self, runs: {})
             assert asked(past, things) == by_lines, position
     assert ledger.verify(deep=True).sound
     with ledger.context.engine.view(ledger.tenant) as view:

@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import woodrat
 from woodrat.canon import form
-from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.explain import remake
 from woodrat.runs import steps
-from woodrat.runs.account import SNAPSHOT
+from woodrat.runs.run_fields import SNAPSHOT
 from woodrat.runs.steps import Decision
 from woodrat.state.fact import Fact
-from woodrat.testing.ledgers import ledger_on
 
 _scalars: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, 1, 2, 0.5, "a", "b", "[redacted]", {"$truncated": {"bytes": 9}}]
@@ -158,33 +155,3 @@ def test_what_differs_in_facts_is_shared() -> None:
     compared = {"key": "x", "op": "lt", "operand": 3, "actual": 7, "result": False, "origin": {"kind": "stated"}}
     other = {"rules": [{**RULE, "conditions": [compared]}], "facts": {"x": 7}, "run": "run_b", "span": "00", "step": 4}
     assert remake.rules_key({**BODY, **other}) == remake.rules_key(BODY)
-
-
-def test_a_page_makes_a_decision_of_what_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list of stale decisions by the same rules makes one of them, to try its rules, and others when asked for."""
-    ledger = ledger_on(InMemoryEngine())
-    rules = [woodrat.Rule("no", {"score": {"lt": 600}}, label="low")]
-    for number in range(6):
-        ledger.store({"entity_type": "loan", "id": str(number), "score": 700})
-        with ledger.run("Approve?") as run:
-            run.decide("risk", run.show(f"loan/{number}"), rules, default="yes")
-    ledger.store([{"entity_type": "loan", "id": str(number), "score": 500} for number in range(6)])
-    ledger.stale()  # brings the indexes up to date, which read all that was recorded
-    made: list[int] = []
-    part_of = steps.part_of
-
-    def counted(kind: str, position: int, body: Any) -> Any:
-        made.append(position)
-        return part_of(kind, position, body)
-
-    monkeypatch.setattr(steps, "part_of", counted)
-    page = ledger.stale(limit=5)
-    assert [each.outcome for each in page.items] == ["flip"] * 5
-    assert (len(page.items), len(made), page.cursor is None) == (5, 1, False)
-    assert [each.now.chosen for each in page.items] == ["no"] * 5
-    assert len(made) == 1
-    assert page.items[3].decision.chosen == "yes"
-    assert page.items[3].decision is page.items[3].decision
-    assert len(made) == 2
-    assert page.items[3].beliefs[0].before == 700
-    assert len(made) == 2

@@ -22,7 +22,7 @@ from woodrat.runs.reader import lists as run_lists
 from woodrat.runs.reader import why as why_reader
 from woodrat.runs.reader.lists import ask_runs, matching, summaries
 from woodrat.runs.reader.recounter import open_recounter
-from woodrat.runs.summary import line_of, summary_of
+from woodrat.runs.summary import row_of, summary_of
 from woodrat.testing.clock import FixedClock
 
 RUNS = [f"run_{letter * 26}" for letter in "abcd"]
@@ -381,7 +381,7 @@ def _without(term: str) -> Any:
         ("touched_by", _deaf("run.ended")),
         ("touched_by", _deaf("run.judged")),
         ("touched_by", _deaf("run.decided")),
-        ("_line", lambda self, id, position, judgements: line_of(id, self._told[id], judgements)),
+        ("_line", lambda self, id, position, judgements: row_of(id, self._told[id], judgements)),
         ("touched_by", _deaf("observation")),
         ("_below", lambda self, run, position: []),
         ("subjects", lambda self, refs, position: set()),

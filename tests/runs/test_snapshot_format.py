@@ -14,7 +14,7 @@ from tests.runs.story import loan, record
 import woodrat
 from woodrat.errors import Fault
 from woodrat.explain.remake import UNMOVED
-from woodrat.runs import snapshot_format
+from woodrat.runs import json_values
 from woodrat.runs.snapshot_format import KEPT_BYTES_MAX
 from woodrat.state import validator
 
@@ -88,7 +88,7 @@ def test_a_run_that_does_everything_comes_back() -> None:
     """Exported, imported elsewhere and exported again it is the same; decisions are not made again."""
     ledger, run = story()
     snapshot = ledger.runs.show(run).snapshot()
-    validator.meta().validate(snapshot_format.schema())
+    validator.meta().validate(json_values.schema("snapshot.json"))
     elsewhere, found = imported(snapshot)
     assert kept(found.snapshot()) == kept(snapshot)
     assert found.id == run

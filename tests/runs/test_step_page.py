@@ -7,8 +7,7 @@ import pytest
 import woodrat
 from woodrat.api.verbs import verbs
 from woodrat.errors import NotFound, Refused
-from woodrat.runs.step_order import numbered_steps
-from woodrat.runs.step_page import STEP_KINDS
+from woodrat.runs.step_order import STEP_KINDS, numbered_steps
 
 RULES = [woodrat.Rule("rejected", {"score": {"lt": 600}}, label="Low score")]
 

@@ -14,7 +14,7 @@ from tests.runs.test_reader import opened
 
 import woodrat
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.runs import trajectory
+from woodrat.runs import json_values, trajectory
 from woodrat.state import validator
 
 TRACES = Path(__file__).parent / "traces"
@@ -328,8 +328,11 @@ def test_what_cannot_be_compared_says_what_to_do(ledger: woodrat.Ledger) -> None
 
 def test_the_schema_is_one() -> None:
     """The schema that is shipped is JSON Schema 2020-12, and knows every kind of step."""
-    validator.meta().validate(trajectory.schema())
-    assert set(trajectory.schema()["$defs"]["step"]["properties"]["kind"]["enum"]) == trajectory.STEP_KINDS
+    validator.meta().validate(json_values.schema("trajectory.json"))
+    assert (
+        set(json_values.schema("trajectory.json")["$defs"]["step"]["properties"]["kind"]["enum"])
+        == trajectory.STEP_KINDS
+    )
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=4)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from woodrat.runs.evidence import Evidence
     from woodrat.runs.margin import Margin
     from woodrat.runs.record import RunRecord
-    from woodrat.runs.step_order import NumberedStep
+    from woodrat.runs.step_order import RunStep
     from woodrat.runs.steps import Decision, ModelCall
     from woodrat.runs.summary import RunChoice
 
@@ -110,15 +110,14 @@ def _about(r: RunRecord) -> dict[str, str | None]:
     }
 
 
-def _print_steps(paper: Paper, r: RunRecord, steps: tuple[NumberedStep, ...]) -> None:
+def _print_steps(paper: Paper, r: RunRecord, steps: tuple[RunStep, ...]) -> None:
     """Print one line for each step; columns in which nothing is recorded are left out."""
-    from woodrat.runs.step_page import step_kind
 
     columns: dict[str, list[str]] = {
         "STEP": [str(step.number) for step in steps],
         "AFTER": [_after(r.started_at, step.started_at) for step in steps],
         "AGENT": [step.agent or "" for step in steps],
-        "KIND": [step_kind(step.part) for step in steps],
+        "KIND": [step.kind for step in steps],
         "WHAT": ["  " * step.depth + _line(paper, step) for step in steps],
     }
     shown = {head: cells for head, cells in columns.items() if any(cells)}
@@ -136,12 +135,12 @@ def _after(start: str | None, at: str | None) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def _line(paper: Paper, step: NumberedStep) -> str:
+def _line(paper: Paper, step: RunStep) -> str:
     line = " ".join(_what(paper, step).split())
     return line if len(line) <= LINE_CHARACTERS_MAX else line[: LINE_CHARACTERS_MAX - 1] + "…"
 
 
-def _what(paper: Paper, step: NumberedStep) -> str:
+def _what(paper: Paper, step: RunStep) -> str:
     """Return a step as text."""
     from woodrat.runs.origin import call_words
     from woodrat.runs.steps import Decision, ModelCall, Note, Read, ToolCall
@@ -179,7 +178,7 @@ def _outcome(errored: bool, error: Json, answer: str | None, what: str) -> str:
     return f"(no {what} recorded)" if answer is None else answer
 
 
-def _style(step: NumberedStep) -> str:
+def _style(step: RunStep) -> str:
     if getattr(step.part, "errored", False):
         return RED
     return YELLOW if getattr(step.part, "begun", False) else ""
@@ -201,7 +200,6 @@ def _asked(call: ModelCall) -> str | None:
 def step_answer(record: RunRecord, number: int) -> Answer:
     """Return one step of a run with everything that is recorded of it."""
     from woodrat.runs.step_order import numbered_steps
-    from woodrat.runs.step_page import step_kind
 
     steps = numbered_steps(record)
     step = next((each for each in steps if each.number == number), None)
@@ -211,16 +209,15 @@ def step_answer(record: RunRecord, number: int) -> Answer:
         raise Refused([Fault("--step", problem, "`woodrat runs show RUN` numbers them.")], "Nothing was read.")
     found = step
     told = {"writes": [w.to_json() for w in step.part]} if isinstance(step.part, tuple) else step.part.to_json()
-    place = {"run": record.id, "number": number, "kind": step_kind(step.part)}
+    place = {"run": record.id, "number": number, "kind": step.kind}
     return Answer({**place, **told}, lambda paper: _print_step(paper, record, found))
 
 
-def _print_step(paper: Paper, record: RunRecord, step: NumberedStep) -> None:
-    from woodrat.runs.step_page import step_kind
+def _print_step(paper: Paper, record: RunRecord, step: RunStep) -> None:
     from woodrat.runs.steps import Decision, ModelCall, Read, ToolCall
 
     part = step.part
-    paper.line(f"Step {step.number}, {step_kind(step.part)}: {_line(paper, step)}", BOLD)
+    paper.line(f"Step {step.number}, {step.kind}: {_line(paper, step)}", BOLD)
     about = {
         "agent": step.agent,
         "started at": time(step.started_at),

@@ -22,9 +22,9 @@ from woodrat.compare.value_difference import (
 )
 from woodrat.records import dataclass
 from woodrat.runs import messages
-from woodrat.runs.account import DONE
 from woodrat.runs.messages import without_call_ids
 from woodrat.runs.record import RunRecord
+from woodrat.runs.run_fields import DONE
 from woodrat.runs.steps import Condition, Decision, ModelCall, Read, ToolCall, Tried, Write
 from woodrat.runs.values import REDACTED
 

@@ -23,8 +23,8 @@ from woodrat.compare.usage import Usage, bound_by_effect
 from woodrat.compare.value_difference import ADDED, REMOVED, Difference, differences, joined
 from woodrat.records import replace
 from woodrat.runs import messages
-from woodrat.runs.account import DONE
 from woodrat.runs.record import RunRecord
+from woodrat.runs.run_fields import DONE
 from woodrat.runs.steps import Decision, ModelCall, Part, Read, ToolCall, Write
 
 _VERBS: Final = {"read": "read it", "tool": "called it", "model": "asked it", "decision": "made it"}

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from woodrat.records import dataclass
-from woodrat.runs.account import BAD, CANCELLED, DONE, ERROR, GOOD
 from woodrat.runs.record import RunRecord
 from woodrat.runs.rewards import REWARDS
+from woodrat.runs.run_fields import BAD, CANCELLED, DONE, ERROR, GOOD
 
 _WORDS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("true", "yes", "pass", "success", "correct", *GOOD), 1.0),

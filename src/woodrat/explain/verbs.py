@@ -18,9 +18,9 @@ from woodrat.ledger.read import Reader
 from woodrat.records import replace
 from woodrat.runs.reader.recounter import Recounter, open_recounter, run_record
 from woodrat.runs.reader.why import why_page
-from woodrat.runs.step_order import numbered_steps
-from woodrat.runs.step_page import STEP_KINDS, step_kind, steps_page
-from woodrat.runs.steps import Decision, Read
+from woodrat.runs.step_order import STEP_KINDS, numbered_steps
+from woodrat.runs.step_page import steps_page
+from woodrat.runs.steps import Read
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
     assert type(skip) is int
     with open_recounter(context) as recounter:
         record = run_record(recounter, id)
-        steps = [each for each in numbered_steps(record) if kind is None or step_kind(each.part) == kind]
+        steps = [each for each in numbered_steps(record) if kind is None or each.kind == kind]
         if step is not None:
             skip = next((place for place, each in enumerate(steps) if each.number == step), -1)
             if skip < 0:
@@ -137,11 +137,11 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
                 )
         gathered = Gathered(_tracer(recounter))
         page = [
-            each._replace(part=gathered(each.part))
-            if isinstance(each.part, Decision)
-            else each._replace(part=_told_of_log(recounter, each.part))
-            if isinstance(each.part, Read)
-            else each
+            replace(
+                each,
+                decision=None if each.decision is None else gathered(each.decision),
+                read=None if each.read is None else _told_of_log(recounter, each.read),
+            )
             for each in steps[skip : skip + request.limit]
         ]
     return steps_page(record, len(steps), min(skip, len(steps)), page)

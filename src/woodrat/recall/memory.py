@@ -18,7 +18,7 @@ from woodrat.canon.digest import base32
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, WoodratError, shown
 from woodrat.ledger import entry_index
 from woodrat.recall import request as recall_request
-from woodrat.runs import account as runs
+from woodrat.runs import run_fields as runs
 from woodrat.runs.projection import INSTRUCTIONS, followup
 from woodrat.runs.reader.recounter import open_recounter
 from woodrat.runs.recorder import current

@@ -25,11 +25,11 @@ from woodrat.record_json import WHEN_SET, Record, derived
 from woodrat.records import dataclass, field, replace
 from woodrat.runs import projection as projections
 from woodrat.runs import words
-from woodrat.runs.account import INTERRUPTED, RUNNING
 from woodrat.runs.index.listing import ANCESTORS_MAX
 from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
+from woodrat.runs.run_fields import INTERRUPTED, RUNNING
 from woodrat.runs.steps import RecalledRun
 from woodrat.state import source as source_form
 from woodrat.state.asof import AsOf

@@ -49,10 +49,9 @@ from woodrat.runs import rules as rule
 from woodrat.runs import values as run_values
 from woodrat.runs.recorder.agent_function import NotKept, agent_call
 from woodrat.runs.recorder.log import LocalLog
+from woodrat.runs.recorder.recalls import RECALL, RecordedRecall, recorded_recall
 from woodrat.runs.recorder.recording import (
-    RECALL,
     Body,
-    KnownRecall,
     Recording,
     beginning_changes,
     begun_alike,
@@ -232,13 +231,13 @@ class Playback(Recording):
         self._at = max(self._at, position)
         return position
 
-    def recall(self, args: Json, as_of: int | None) -> KnownRecall:
+    def recall(self, args: Json, as_of: int | None) -> RecordedRecall:
         self._step()
         body = self._next(("run.read", RECALL, spelled(args), as_of, None))
         if body is None:
             self._check_end()
             self._session.note(Divergence(EXTRA, "recall", None, None, args))
-            return KnownRecall(self._at if as_of is None else as_of, None)
+            return RecordedRecall(self._at if as_of is None else as_of, None)
         position, log = body.get("position"), body.get("log")
         if type(position) is not int or (log is not None and not self._is_here(log, position)):
             problem = "it was asked of another log" if log is not None else "it does not say at which position"
@@ -253,7 +252,7 @@ class Playback(Recording):
             problem = f"it found {gone[0]}, which is not in the log any more"
             self._session.stop(Divergence(NOT_KEPT, "recall", step_number(body), None, problem))
         self._at = max(self._at, position)
-        return KnownRecall(position, body)
+        return recorded_recall(body)
 
     def _is_here(self, log: object, position: int) -> bool:
         with self._log.context.engine.view(self._log.context.tenant) as view:

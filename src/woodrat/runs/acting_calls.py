@@ -18,7 +18,7 @@ from woodrat.runs.steps import ModelCall, ToolCall
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
-    from woodrat.runs.account import RunAccount
+    from woodrat.runs.run_fields import RunFields
 
 CHANGING: Final = frozenset(
     "accept add append apply approve assign authorize block book buy cancel change charge close commit confirm create"  # noqa: SIM905
@@ -53,7 +53,7 @@ class ActingCall:
         return "a model" if self.model.model is None else f"model {self.model.model}"
 
 
-def acting_calls(record: RunAccount) -> tuple[ActingCall, ...]:
+def acting_calls(record: RunFields) -> tuple[ActingCall, ...]:
     """Return the acting calls of a run in order.
 
     Calls that a model asked for count in every run; those of which nobody says who chose them only in a run without
@@ -111,7 +111,7 @@ def _telling(value: Any) -> Iterator[Json]:
             yield item
 
 
-def _hints(record: RunAccount) -> dict[str, bool]:
+def _hints(record: RunFields) -> dict[str, bool]:
     """Return by name whether tools change something, as far as their descriptions say so."""
     found: dict[str, bool] = {}
     for listed in (record.attributes.get("tools"), *(call.parameters.get("tools") for call in record.models)):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.runs.account import RunAccount
+    from woodrat.runs.run_fields import RunFields
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
 SHOW: Final = "show"
@@ -76,13 +76,13 @@ class Message:
         return mine == theirs
 
 
-def conversation(record: RunAccount) -> tuple[Message, ...]:
+def conversation(record: RunFields) -> tuple[Message, ...]:
     """Return the turns of a run in order; results follow their calls, which are counted."""
     thread = _main_thread(record)
     return tuple(_bound(_from_steps(record) if thread is None else _from_thread(record, thread)))
 
 
-def is_whole(record: RunAccount) -> bool:
+def is_whole(record: RunFields) -> bool:
     """Return whether its recorder could keep what its models were asked and what they answered."""
     return not any(is_mark(call.messages) or is_mark(call.response) for call in _outer_models(record))
 
@@ -105,7 +105,7 @@ class _Thread:
     """The tools that were called since its last answer."""
 
 
-def _main_thread(record: RunAccount) -> _Thread | None:
+def _main_thread(record: RunFields) -> _Thread | None:
     """Return the thread that a run's conversation is; none where no request is on record."""
     threads = _threads(record)
     if not threads:
@@ -114,7 +114,7 @@ def _main_thread(record: RunAccount) -> _Thread | None:
     return max(reversed(ending or threads), key=lambda each: len(each.turns))
 
 
-def _threads(record: RunAccount) -> list[_Thread]:
+def _threads(record: RunFields) -> list[_Thread]:
     calls = [call for call in _outer_models(record) if not call.errored]
     asked = {call.span: heard(call.messages) for call in calls if isinstance(call.messages, list)}
     if not asked:
@@ -136,7 +136,7 @@ def _threads(record: RunAccount) -> list[_Thread]:
     return threads
 
 
-def _outer_models(record: RunAccount) -> list[ModelCall]:
+def _outer_models(record: RunFields) -> list[ModelCall]:
     """Return the model calls that happened inside no tool."""
     inside = {call.span for call in record.tool_calls}
     return [call for call in record.models if call.under not in inside]
@@ -198,7 +198,7 @@ def _add_place(turns: list[Message], step: ToolCall | Decision | Read) -> None:
             return
 
 
-def _from_thread(record: RunAccount, thread: _Thread) -> Iterator[Message]:
+def _from_thread(record: RunFields, thread: _Thread) -> Iterator[Message]:
     """Yield the turns of a thread, with what code decided before the answer and what was said after it."""
     turns, last = thread.turns, thread.turns[-1] if thread.turns else None
     decided = [_decision_turn(made) for made in record.decisions if not made.stage.startswith(_ROUTES)]
@@ -299,7 +299,7 @@ def _text(content: Any) -> str:
     return words if words is not None else spoken(content)
 
 
-def offered_tools(record: RunAccount) -> dict[str, dict[str, Any]]:
+def offered_tools(record: RunFields) -> dict[str, dict[str, Any]]:
     """Return the tools that the models of a run were told of, as far as they are described: description, parameters."""
     found: dict[str, dict[str, Any]] = {}
     for listed in (record.attributes.get("tools"), *(call.parameters.get("tools") for call in _outer_models(record))):
@@ -356,7 +356,7 @@ def _answered_place(waiting: Sequence[tuple[str, ToolUse]], asked: ToolUse) -> i
 # From steps
 
 
-def _from_steps(record: RunAccount) -> list[Message]:
+def _from_steps(record: RunFields) -> list[Message]:
     start = () if record.start is None else (record.start,)
     turns = [Message(USER, _question(record), positions=start)]
     said: list[Message] = []
@@ -395,7 +395,7 @@ def _joined(said: Sequence[Message], *uses: ToolUse) -> Message:
     )
 
 
-def _question(record: RunAccount) -> str:
+def _question(record: RunFields) -> str:
     asked = record.query or ""
     if not record.inputs:
         return asked
@@ -403,7 +403,7 @@ def _question(record: RunAccount) -> str:
     return f"{asked}\n\n{given}" if asked else given
 
 
-def _steps(record: RunAccount) -> Iterator[Message | tuple[ToolUse, Message]]:
+def _steps(record: RunFields) -> Iterator[Message | tuple[ToolUse, Message]]:
     """Yield what the assistant says, and each call with its result."""
     inside = {call.span for call in record.tool_calls}
     told: set[str] = set()
@@ -426,7 +426,7 @@ def _steps(record: RunAccount) -> Iterator[Message | tuple[ToolUse, Message]]:
             yield Message(step.attributes[SPEAKER], step.text, **place)
 
 
-def _read(record: RunAccount, read: Read, told: set[str]) -> tuple[ToolUse, Message]:
+def _read(record: RunFields, read: Read, told: set[str]) -> tuple[ToolUse, Message]:
     """Return a read as a call; entities that one verb returned together are one result."""
     spans = frozenset({read.span})
     if read.within is None:

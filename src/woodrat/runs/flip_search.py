@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.runs import margin
 from woodrat.runs import values as run_values
-from woodrat.runs.account import SNAPSHOT
 from woodrat.runs.cells import Axis
 from woodrat.runs.gaps import SKIP
 from woodrat.runs.margin import FactSource, Margin, MarginFlip, NeededChange, SoleSource
 from woodrat.runs.rules import all_chosen
+from woodrat.runs.run_fields import SNAPSHOT
 from woodrat.runs.steps import SELECT, Decision, Tried
 
 if TYPE_CHECKING:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.runs import values
+from woodrat.state import schema_faults as state_faults
+from woodrat.state import validator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    import jsonschema_rs
 
 TEXT_CHARACTERS_MAX: Final = 16 * 1_048_576
 """Longest text in an imported document."""
@@ -139,3 +144,45 @@ def _number(number: float) -> Any:
     if number == 0:
         return 0
     return str(int(number)) if number.is_integer() and form.INTEGER_MAX < abs(number) < 1e21 else number
+
+
+# Documents of the exchange formats
+
+
+@lru_cache(maxsize=2)
+def schema(file: str) -> dict[str, Any]:
+    """Return the JSON Schema of an exchange format, as its file writes it."""
+    from importlib import resources
+
+    found: Any = form.parse(resources.files(__package__).joinpath(file).read_bytes())
+    assert isinstance(found, dict)
+    return found
+
+
+@lru_cache(maxsize=2)
+def _validator(file: str) -> jsonschema_rs.Draft202012Validator:
+    return validator.validator(validator.checkable(schema(file)))
+
+
+def schema_faults(file: str, document: Any, path: str) -> list[Fault]:
+    """Return where a document does not fit the schema of its format, each fault with the JSON Pointer of the value."""
+    faults = []
+    for error in validator.errors(_validator(file), document):
+        problem, wish = state_faults.said(error)
+        where = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
+        faults.append(Fault(where, problem, f"Send {wish}."))
+    return faults
+
+
+def without_nulls(document: Mapping[str, Any], lists: Iterable[str], telling: Collection[str]) -> dict[str, Any]:
+    """Return a document without the nulls by which many tools say that something is not there, in its lists too."""
+    found = {name: value for name, value in document.items() if value is not None}
+    for name in lists:
+        if isinstance(found.get(name), list):
+            found[name] = [
+                {key: value for key, value in item.items() if value is not None or key in telling}
+                if isinstance(item, dict)
+                else item
+                for item in found[name]
+            ]
+    return found

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import dataclass
-from woodrat.runs.account import RUNNING, RunAccount
 from woodrat.runs.acting_calls import acting_calls
 from woodrat.runs.chat_message import parsed
 from woodrat.runs.conversation import SPEAKER, SYSTEM, TOOL, USER, answer_turn, conversation
 from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
+from woodrat.runs.run_fields import RUNNING, RunFields
 from woodrat.runs.step_order import happened, precedes
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Read, ToolCall, Write, result_word
 from woodrat.runs.words import VALUE_CHARACTERS_MAX, name, safe, time, tokens, value, values
@@ -66,7 +66,7 @@ class Line:
 class _Page:
     """Lines being written."""
 
-    def __init__(self, record: RunAccount) -> None:
+    def __init__(self, record: RunFields) -> None:
         self.record = record
         self.lines: list[Line] = []
         # What no entry of its own says (a run that never ended, say) is cited with the first entry there is.
@@ -79,18 +79,18 @@ class _Page:
         return len(self.lines) - 1
 
 
-def project(record: RunAccount, projection: str = DECISIONS, budget: int | None = None) -> str:
+def project(record: RunFields, projection: str = DECISIONS, budget: int | None = None) -> str:
     """Return a run record as lines of text: `decisions`, `commits`, `narrative` or `full`, within a token budget."""
     return "\n".join(within(lines_of([record], projection), budget))
 
 
-def injected(records: Iterable[RunAccount] | RunAccount, projection: str = DECISIONS, budget: int | None = None) -> str:
+def injected(records: Iterable[RunFields] | RunFields, projection: str = DECISIONS, budget: int | None = None) -> str:
     """Return run records as a block for a prompt that marks what was recorded as data, not instructions.
 
     The block is a notice, a tag, the lines, each after a margin, and the closing tag. The budget is for the whole
     block; no records make no block at all.
     """
-    given = list(records) if not isinstance(records, RunAccount) else [records]
+    given = list(records) if not isinstance(records, RunFields) else [records]
     lines = lines_of(given, projection)
     if budget is not None:
         _checked(budget)
@@ -108,7 +108,7 @@ def block(lines: Sequence[Line], budget: int | None = None) -> str:
     return "\n".join([NOTICE, OPENING, *kept, CLOSING])
 
 
-def lines_of(records: Sequence[RunAccount], projection: str) -> list[Line]:
+def lines_of(records: Sequence[RunFields], projection: str) -> list[Line]:
     """Return the lines of several records one after the other; the first record's are the last to be left out."""
     make = _PROJECTIONS.get(projection) if isinstance(projection, str) else None
     if make is None:
@@ -162,7 +162,7 @@ def _refused(path: str, problem: str, remedy: str) -> Refused:
 # What all projections say
 
 
-def _agent(record: RunAccount) -> str:
+def _agent(record: RunFields) -> str:
     """Return whose run it is, and after that how the agents inside call themselves."""
     inside = f" ({', '.join(name(each) for each in record.names)})" if record.names else ""
     return f"{name(record.agent or '')}{inside}"
@@ -313,7 +313,7 @@ def _more_calls(count: int) -> str:
     return f"… {count} more call{'' if count == 1 else 's'} whose results were used"
 
 
-def _size(record: RunAccount) -> int:
+def _size(record: RunFields) -> int:
     """Return how many tokens the conversation of a run has, without the system's part."""
     turns = [turn for turn in conversation(record) if turn.role != SYSTEM]
     calls = [use for turn in turns for use in turn.calls]
@@ -606,7 +606,7 @@ NO_RECORD: Final = "No earlier run is on record for this question. Say so; do no
 
 
 def followup(
-    records: Iterable[RunAccount] | RunAccount,
+    records: Iterable[RunFields] | RunFields,
     question: str,
     *,
     projection: str = DECISIONS,

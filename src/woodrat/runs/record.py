@@ -15,9 +15,9 @@ from woodrat.record_json import derived
 from woodrat.records import dataclass
 from woodrat.runs import messages
 from woodrat.runs import steps as run_steps
-from woodrat.runs.account import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, WRITES, RunAccount, verdict_of
 from woodrat.runs.duplicate_spans import MODEL, TOOL, came_as_span, retold
 from woodrat.runs.origin import with_calls
+from woodrat.runs.run_fields import CANCELLED, DONE, ERROR, INTERRUPTED, RUNNING, WRITES, RunFields, verdict_of
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
 from woodrat.state import run_owner
 from woodrat.state.meaning import FALLBACK, RUN_KINDS, leaves
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord(RunAccount):
+class RunRecord(RunFields):
     """What the log holds about one execution of an agent."""
 
     COMPACT: ClassVar = (
@@ -67,6 +67,17 @@ class RunRecord(RunAccount):
         from woodrat.runs.projection import followup
 
         return followup(self, question, **given)
+
+
+_TEXTS: Final = ("query", "subject", "principal", "conversation", "code", "trace")
+"""What a beginning says as text."""
+_PARTS: Final[Mapping[str, type[Part]]] = {
+    "tool_calls": ToolCall,
+    "models": ModelCall,
+    "reads": Read,
+    "notes": Note,
+    "judgements": Judgement,
+}
 
 
 def record_of(
@@ -105,23 +116,17 @@ def record_of(
     by_kind: dict[type[Part], list[Any]] = {}
     for step in steps:
         by_kind.setdefault(type(step), []).append(step)
+    told: dict[str, Any] = {name: run_steps.text(begun.get(name)) for name in _TEXTS}
+    told |= {name: run_steps.mapping(begun.get(name)) for name in ("inputs", "using")}
+    told |= {name: run_steps.mapping(begun.get(name)) or None for name in ("basis", "parent", "forked_from")}
+    told |= {name: tuple(by_kind.get(kind, ())) for name, kind in _PARTS.items()}
     return RunRecord(
         id=id,
         status=_status(ended, recording),
         agent=agent,
         names=_names(item.body for item in said if item.kind == "run.started"),
-        query=run_steps.text(begun.get("query")),
-        subject=run_steps.text(begun.get("subject")),
-        principal=run_steps.text(begun.get("principal")),
-        conversation=run_steps.text(begun.get("conversation")),
-        inputs=run_steps.mapping(begun.get("inputs")),
-        code=run_steps.text(begun.get("code")),
-        basis=run_steps.mapping(begun.get("basis")) or None,
-        parent=run_steps.mapping(begun.get("parent")) or None,
-        forked_from=run_steps.mapping(begun.get("forked_from")) or None,
-        trace=(trace := run_steps.text(begun.get("trace"))),
-        linked=() if linked is None else tuple(sorted(linked(id, trace))),
-        using=run_steps.mapping(begun.get("using")),
+        **told,
+        linked=() if linked is None else tuple(sorted(linked(id, run_steps.text(begun.get("trace"))))),
         recall=begun.get("recall") is True,
         attributes=attributes,
         started_at=started_at,
@@ -133,11 +138,6 @@ def record_of(
         input_tokens=tokens[0],
         output_tokens=tokens[1],
         decisions=with_calls(by_kind.get(Decision, ()), [*by_kind.get(ToolCall, ()), *by_kind.get(ModelCall, ())]),
-        tool_calls=tuple(by_kind.get(ToolCall, ())),
-        models=tuple(by_kind.get(ModelCall, ())),
-        reads=tuple(by_kind.get(Read, ())),
-        notes=tuple(by_kind.get(Note, ())),
-        judgements=tuple(by_kind.get(Judgement, ())),
         writes=(*elsewhere, *sorted((write for write in wrote if write.agent == agent), key=lambda w: w.position or 0)),
         start=_start(said),
         end=None if ended is None else ended.position,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from woodrat.canon import form
-from woodrat.runs.account import BAD, GOOD, SCORED
+from woodrat.runs.run_fields import BAD, GOOD, SCORED
 
 REWARDS: Final = ("reward", "score", "success", "passed", "correct", "is_correct", "is_corrected", "resolved")
 """What other tools call the reward of a run; the first that is there counts."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, ids
 from woodrat.errors import Fault, shown
-from woodrat.runs.account import WRITES
 from woodrat.runs.origin import recorded_origin
+from woodrat.runs.run_fields import WRITES
 from woodrat.state import observation
 
 if TYPE_CHECKING:

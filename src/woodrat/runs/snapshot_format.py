@@ -6,24 +6,23 @@ kept as attributes beside the step it belongs to, and stands in the snapshot aga
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
-from woodrat.errors import Fault, Refused, pointer_part, shown
+from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
-from woodrat.runs import redaction
-from woodrat.runs.account import INTERRUPTED, RUNNING, SNAPSHOT, RunAccount
+from woodrat.runs import json_values, redaction
 from woodrat.runs.origin import recorded_origin
 from woodrat.runs.projection import project
+from woodrat.runs.run_fields import INTERRUPTED, RUNNING, SNAPSHOT, RunFields
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Tried, Write, preview
 from woodrat.runs.values import REDACTED, TRUNCATED
-from woodrat.state import schema_faults, validator
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
-    import jsonschema_rs
+    from woodrat.record_json import Record
 
 KEPT_BYTES_MAX: Final = 32_768
 """How much is kept beside one step, or beside the run, of what has no place of its own; the longest goes first."""
@@ -32,6 +31,14 @@ _MARKS: Final = frozenset({"runId", "finalContent", "toolCalls", "tokenUsage"})
 """Keys of which none is in any other document that holds a run."""
 _STEPS: Final = {"reads": Read, "toolCalls": ToolCall, "models": ModelCall, "decisions": Decision, "notes": Note}
 """The lists of a snapshot, in the order in which steps stand of which nothing says when they were."""
+_LISTS: Final = (
+    ("decisions", "decisions"),
+    ("toolCalls", "tool_calls"),
+    ("models", "models"),
+    ("judgements", "judgements"),
+    ("notes", "notes"),
+)
+"""The lists of steps that are written as they stand in a record, in the order of the format."""
 _ABOUT: Final = {
     "runId": "id",
     "agent": "agent",
@@ -66,7 +73,7 @@ _MAY_BE_NULL: Final = frozenset({"chosen", "rule"})
 # Writing
 
 
-def write(record: RunAccount) -> dict[str, Any]:
+def write(record: RunFields) -> dict[str, Any]:
     """Return a run as a snapshot."""
     attributes = dict(record.attributes)
     kept = attributes.pop(SNAPSHOT, None)
@@ -74,45 +81,21 @@ def write(record: RunAccount) -> dict[str, Any]:
         attributes.pop("id", None)
     found: dict[str, Any] = {
         "runId": record.id,
-        "agent": record.agent,
-        "names": list(record.names),
-        "subject": record.subject,
-        "startedAt": record.started_at,
-        "endedAt": record.ended_at,
-        "status": record.status,
-        "query": record.query,
+        **_stated(record, "agent", "names", "subject", "started_at", "ended_at", "status", "query"),
         "finalContent": record.answer,
         "iterations": record.iterations,
-        "decisions": [_step(decision) for decision in record.decisions],
-        "toolCalls": [_step(call) for call in record.tool_calls],
+        **{name: [_step(step) for step in getattr(record, ours)] for name, ours in _LISTS[:2]},
         "narrative": project(record, "narrative"),
         "durationMs": record.duration_ms,
         "tokenUsage": {"input": record.input_tokens, "output": record.output_tokens},
         "reads": [_step(read) for read in record.reads],
         "writes": [_write(write) for write in record.writes],
-        "models": [_step(call) for call in record.models],
-        "judgements": [_step(judgement) for judgement in record.judgements],
-        "notes": [_step(note) for note in record.notes],
-        "verdict": record.verdict,
-        "principal": record.principal,
-        "conversation": record.conversation,
-        "inputs": dict(record.inputs),
-        "code": record.code,
-        "basis": None if record.basis is None else dict(record.basis),
-        "parent": None if record.parent is None else dict(record.parent),
-        **({"forkedFrom": dict(record.forked_from)} if record.forked_from is not None else {}),
-        "trace": record.trace,
-        "linked": list(record.linked),
-        "session": record.session,
-        "pipeline": record.pipeline,
-        "using": dict(record.using),
-        "recall": record.recall,
+        **{name: [_step(step) for step in getattr(record, ours)] for name, ours in _LISTS[2:]},
+        **_stated(record, "verdict", "principal", "conversation", "inputs", "code", "basis", "parent"),
+        **(_stated(record, "forked_from") if record.forked_from is not None else {}),
+        **_stated(record, "trace", "linked", "session", "pipeline", "using", "recall"),
         "attributes": attributes,
-        "error": record.error,
-        "problems": list(record.problems),
-        "positions": list(record.positions),
-        "erased": list(record.erased),
-        "foreign": list(record.foreign),
+        **_stated(record, "error", "problems", "positions", "erased", "foreign"),
     }
     # Who judged the run here says more of it than who judged it elsewhere.
     own = _OWN | ({"judgements", "verdict"} if record.judgements else set())
@@ -137,14 +120,10 @@ def _step(step: Part) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
         "stageId": decision.stage,
-        "chosen": decision.chosen,
-        "rule": decision.rule,
-        "evidence": decision.evidence,
+        **_stated(decision, "chosen", "rule", "evidence"),
         "conditions": [*_conditions(decision.rules)],
         "rules": [_rule(rule) for rule in decision.rules],
-        "default": decision.default,
-        "mode": decision.mode,
-        "rationale": decision.rationale,
+        **_stated(decision, "default", "mode", "rationale"),
         **({"omitted": dict(decision.omitted)} if decision.omitted else {}),
         **({"on_missing": decision.on_missing} if decision.on_missing is not None else {}),
         **({"chosenBy": dict(decision.chosen_by)} if decision.chosen_by is not None else {}),
@@ -156,11 +135,7 @@ def _conditions(rules: Iterable[Tried]) -> Iterator[dict[str, Any]]:
     for index, rule in enumerate(rules):
         for condition in rule.conditions:
             yield {
-                "key": condition.key,
-                "op": condition.op,
-                "operand": condition.operand,
-                "actual": condition.actual,
-                "result": condition.result,
+                **_stated(condition, "key", "op", "operand", "actual", "result"),
                 "origin": recorded_origin(condition.origin),
                 **({} if condition.error is None else {"error": condition.error}),
                 "rule": rule.label,
@@ -178,12 +153,9 @@ def _rule(rule: Tried) -> dict[str, Any]:
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
     return {
-        "name": call.name,
-        "args": call.args,
+        **_stated(call, "name", "args"),
         "resultPreview": call.preview,
-        "errored": call.errored,
-        "error": call.error,
-        "durationMs": call.duration_ms,
+        **_stated(call, "errored", "error", "duration_ms"),
         **({"once": True} if call.once else {}),
         **({"begun": True} if call.begun else {}),
     }
@@ -191,48 +163,25 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
 
 def _model_call(call: ModelCall) -> dict[str, Any]:
     return {
-        "model": call.model,
-        "request": call.request,
-        "parameters": dict(call.parameters),
+        **_stated(call, "model", "request", "parameters"),
         "responsePreview": None if call.response is None else preview(call.response),
         "tokenUsage": {"input": call.input_tokens, "output": call.output_tokens},
-        "errored": call.errored,
-        "error": call.error,
-        "durationMs": call.duration_ms,
+        **_stated(call, "errored", "error", "duration_ms"),
     }
 
 
 def _read(read: Read) -> dict[str, Any]:
-    return {
-        "entity": read.entity,
-        "found": read.found,
-        "fields": dict(read.fields),
-        "asOf": read.as_of,
-        "present": read.present,
-        "log": read.log,
-        "effective": read.effective,
-        "within": read.within,
-        "args": dict(read.args),
-        **({"recalled": [hit.to_json() for hit in read.recalled]} if read.recalled else {}),
-    }
+    names = ("entity", "found", "fields", "as_of", "present", "log", "effective", "within", "args")
+    return _stated(read, *names) | ({"recalled": [hit.to_json() for hit in read.recalled]} if read.recalled else {})
 
 
 def _note(note: Note) -> dict[str, Any]:
-    return {"text": note.text, "data": note.data}
+    return _stated(note, "text", "data")
 
 
 def _judgement(judgement: Judgement) -> dict[str, Any]:
-    return {
-        "verdict": judgement.verdict,
-        "preferred": judgement.preferred,
-        "by": judgement.by,
-        "reason": judgement.reason,
-        "score": judgement.score,
-        "against": judgement.against,
-        "about": judgement.about,
-        "evaluation": judgement.evaluation,
-        "agent": judgement.agent,
-    }
+    names = ("verdict", "preferred", "by", "reason", "score", "against", "about", "evaluation", "agent")
+    return _stated(judgement, *names)
 
 
 _SAID: Final[Mapping[type[Part], Any]] = {
@@ -247,16 +196,19 @@ _SAID: Final[Mapping[type[Part], Any]] = {
 
 
 def _write(write: Write) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "entity": write.entity,
-        "op": write.op,
-        "fields": dict(write.fields),
-        "observation": write.observation,
-        "observedAt": write.observed_at,
-        "step": write.step,
-        "position": write.position,
-    }
+    found = _stated(write, "entity", "op", "fields", "observation", "observed_at", "step", "position")
     return found if not write.remove else {**found, "remove": dict(write.remove)}
+
+
+def _stated(record: Record, *names: str) -> dict[str, Any]:
+    """Return some fields of a record under their names in camelCase."""
+    found: dict[str, Any] = {}
+    for name in names:
+        first, *rest = name.split("_")
+        value = getattr(record, name)
+        value = dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+        found[first + "".join(map(str.capitalize, rest))] = value
+    return found
 
 
 # Reading
@@ -273,7 +225,7 @@ def is_snapshot(item: object) -> bool:
 
 def trajectory_of(document: Mapping[str, Any], path: str, faults: list[Fault]) -> dict[str, Any] | None:
     """Return the trajectory that a snapshot is; none where it is at fault, and everything wrong is in `faults`."""
-    said = _without_nulls(document)
+    said = json_values.without_nulls(document, _STEPS, _MAY_BE_NULL)
     wrong = _faults(said, path)
     if wrong:
         faults += wrong
@@ -288,33 +240,19 @@ def trajectory_of(document: Mapping[str, Any], path: str, faults: list[Fault]) -
 
 
 def with_rest(
-    document: Mapping[str, Any], trajectory: Mapping[str, Any], record: RunAccount, hidden: Collection[str]
+    document: Mapping[str, Any], plain: Mapping[str, Any], record: RunFields, hidden: Collection[str]
 ) -> dict[str, Any]:
-    """Return the trajectory of a snapshot with all that it says besides; `record` is the run that it makes without."""
-    said = _without_nulls(document)
+    """Return the `plain` trajectory of a snapshot with all that it says besides; `record` is the run that it makes."""
+    said = json_values.without_nulls(document, _STEPS, _MAY_BE_NULL)
     items = (item for _, item in _in_order(said))
     steps = [
         {**step, "attributes": {SNAPSHOT: _rest(item, _step(part), _OWN_OF_STEP, hidden)}}
-        for step, item, part in zip(trajectory["steps"], items, record.steps, strict=True)
+        for step, item, part in zip(plain["steps"], items, record.steps, strict=True)
     ]
     if hidden:
         steps = [_without_traces(step, hidden) for step in steps]
     made = write(replace(record, attributes={}))
-    return {**trajectory, "steps": steps, "attributes": {SNAPSHOT: _rest(said, made, _OWN, hidden)}}
-
-
-def _without_nulls(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a snapshot without the nulls by which many tools say that something is not there."""
-    found = {name: value for name, value in document.items() if value is not None}
-    for name in _STEPS.keys() & found.keys():
-        if isinstance(found[name], list):
-            found[name] = [
-                {key: value for key, value in item.items() if value is not None or key in _MAY_BE_NULL}
-                if isinstance(item, dict)
-                else item
-                for item in found[name]
-            ]
-    return found
+    return {**plain, "steps": steps, "attributes": {SNAPSHOT: _rest(said, made, _OWN, hidden)}}
 
 
 def _in_order(said: Mapping[str, Any]) -> list[tuple[type[Part], dict[str, Any]]]:
@@ -433,28 +371,9 @@ def _shown(name: str, value: Any, hidden: Collection[str]) -> Any:
 # Checking
 
 
-@lru_cache(maxsize=1)
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the format, as its file writes it."""
-    from importlib import resources
-
-    found: Any = form.parse(resources.files(__package__).joinpath("snapshot.json").read_bytes())
-    assert isinstance(found, dict)
-    return found
-
-
-@lru_cache(maxsize=1)
-def _validator() -> jsonschema_rs.Draft202012Validator:
-    return validator.validator(validator.checkable(schema()))
-
-
 def _faults(said: Mapping[str, Any], path: str) -> list[Fault]:
     """Return everything wrong with a snapshot, each fault with the JSON Pointer of the value."""
-    faults = []
-    for error in validator.errors(_validator(), said):
-        problem, wish = schema_faults.said(error)
-        where = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
-        faults.append(Fault(where, problem, f"Send {wish}."))
+    faults = json_values.schema_faults("snapshot.json", said, path)
     timed = [(path, said)]
     for name in _STEPS:
         listed = said.get(name)

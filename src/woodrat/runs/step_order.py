@@ -1,4 +1,4 @@
-"""Step order: what happened in a run, in the order in which it happened, one numbered step after the other.
+"""Steps of a run: what happened in it, in the order in which it happened, one numbered step after the other.
 
 Reads, calls, decisions, notes and writes are steps; judgements are said about a run and are none. A step has the number
 that its recorder gave it, which is also what a fork is told, as long as these numbers tell the steps apart; imports may
@@ -8,32 +8,61 @@ have none, and then steps are counted from 1.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.runs.steps import Judgement, Part, Write, text
+from woodrat.record_json import Record
+from woodrat.records import dataclass
+from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from woodrat.runs.account import RunAccount
+    from woodrat.runs.run_fields import RunFields
 
+STEP_KINDS: Final = ("read", "tool", "model", "decision", "note", "write")
+"""What kinds of steps there are."""
 DEPTH_MAX: Final = 8
 """How many calls that lie inside each other are told apart."""
+_KINDS: Final[Mapping[type[Part], str]] = {
+    Read: "read",
+    ToolCall: "tool",
+    ModelCall: "model",
+    Decision: "decision",
+    Note: "note",
+}
 
 
-class NumberedStep(NamedTuple):
-    """One step of a run, with its place."""
+@dataclass(frozen=True, slots=True)
+class RunStep(Record):
+    """One step of a run; of what happened in it, the one field that its kind names is set."""
 
     number: int
-    """What the step is called by."""
-    part: Part | tuple[Write, ...]
-    """What happened: a part of the record, or all that was written in one step."""
+    """What the step is called by, in `runs show --step` and in a fork."""
+    kind: str
+    """`read`, `tool`, `model`, `decision`, `note` or `write`."""
     agent: str | None
     """Which of several agents took it, where that is recorded."""
     depth: int
     """Inside how many calls it happened."""
     inside: int | None
     """Number of the call inside which it happened."""
+    read: Read | None
+    """What was read."""
+    tool: ToolCall | None
+    """The tool that was called."""
+    model: ModelCall | None
+    """The model that was called."""
+    decision: Decision | None
+    """What was decided."""
+    note: Note | None
+    """What was remarked."""
+    writes: tuple[Write, ...]
+    """What was written, all of it in one step."""
+
+    @property
+    def part(self) -> Part | tuple[Write, ...]:
+        """What happened: a part of the record, or all that was written in one step."""
+        return next(filter(None, (self.read, self.tool, self.model, self.decision, self.note)), self.writes)
 
     @property
     def started_at(self) -> str | None:
@@ -46,7 +75,7 @@ class NumberedStep(NamedTuple):
         return self.part.position if isinstance(self.part, Part) else self.part[0].position
 
 
-def numbered_steps(record: RunAccount) -> tuple[NumberedStep, ...]:
+def numbered_steps(record: RunFields) -> tuple[RunStep, ...]:
     """Return the steps of a run in time order, each with its number."""
     parts: list[Part | tuple[Write, ...]] = []
     for _, together in groupby(enumerate(happened(record)), key=_write_step):
@@ -57,11 +86,14 @@ def numbered_steps(record: RunAccount) -> tuple[NumberedStep, ...]:
     if len(set(numbers)) < len(numbers) or 0 in numbers:
         numbers = list(range(1, len(parts) + 1))
     places = {part.span: place for place, part in enumerate(parts) if isinstance(part, Part) and part.span}
-    found: list[NumberedStep] = []
+    found: list[RunStep] = []
     for number, part in zip(numbers, parts, strict=True):
         outer = list(_outer(part, parts, places))
         agent = text(part.attributes.get("agent")) if isinstance(part, Part) else None
-        found.append(NumberedStep(number, part, agent, len(outer), numbers[outer[0]] if outer else None))
+        kind = _KINDS[type(part)] if isinstance(part, Part) else "write"
+        field = kind if isinstance(part, Part) else "writes"
+        told: dict[str, Any] = {**dict.fromkeys(_KINDS.values()), "writes": (), field: part}
+        found.append(RunStep(number, kind, agent, len(outer), numbers[outer[0]] if outer else None, **told))
     return tuple(found)
 
 
@@ -85,7 +117,7 @@ def _outer(
         part = parts[place]
 
 
-def happened(record: RunAccount) -> Iterator[Part | Write]:
+def happened(record: RunFields) -> Iterator[Part | Write]:
     """Yield steps and writes in order; a write stands after the last step that was taken before it."""
     steps = [step for step in record.steps if not isinstance(step, Judgement)]
     after: dict[int, list[Write]] = {}

@@ -19,10 +19,11 @@ from woodrat.runs.evidence import Evidence
 from woodrat.runs.margin import Margin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from woodrat.canon.form import Json
     from woodrat.canon.ids import Ref
+    from woodrat.merge.snapshot import Snapshot
     from woodrat.state.observation import Observation
 
 PREVIEW_CHARACTERS_MAX: Final = 256
@@ -398,6 +399,31 @@ class Judgement(Part):
     """The `evaluation` that says so, as a reference."""
     agent: str | None = None
     """Who recorded the judgement; whoever judged may be somebody else."""
+
+    @classmethod
+    def of_evaluation(cls, ref: Ref, snapshot: Snapshot | None, run: str) -> Iterator[Judgement]:
+        """Yield what an `evaluation` says of a run, if it is about it."""
+        if snapshot is None or snapshot.deleted or snapshot.fields.get("subject") != run:
+            return
+        verdict, blame = snapshot.fields.get("verdict"), snapshot.blame.get("verdict")
+        if isinstance(verdict, str) and blame is not None:
+            yield cls(
+                position=snapshot.version,
+                step=0,
+                span="",
+                started_at=blame.observed_at,
+                under=None,
+                attributes={},
+                verdict=verdict,
+                preferred=None,
+                by=text(snapshot.fields.get("judge")) or blame.agent,
+                reason=text(snapshot.fields.get("rationale")),
+                score=snapshot.fields.get("score"),
+                against=text(snapshot.fields.get("baseline")),
+                about=None,
+                evaluation=str(ref),
+                agent=blame.agent,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""Summaries: what a list says of one run, and the line in which an index keeps it.
+"""Summaries: what a list says of one run, and the row in which an index keeps it.
 
-A summary is made of a run's record, and a line is a summary spelled out, so that a page of a list reads lines instead
-of whole runs. A run without a line is read; what is listed is the same.
+A summary is made of a run's record, and kept as a row, so that a page of a list reads rows instead of whole runs. A run
+without a row is read; what is listed is the same.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.canon import form
 from woodrat.canon.form import Json
@@ -29,9 +29,9 @@ CHOICE_BYTES_MAX: Final = 200
 CHOICES_MAX: Final = 8
 """How many of its decisions a summary names."""
 ENTRIES_MAX: Final = 256
-"""Up to how many entries a run has a line. A step that comes after the end of its run makes the line anew."""
+"""Up to how many entries a run has a row. A step that comes after the end of its run makes the row anew."""
 PARTS_MAX: Final = 64
-"""Up to how many reads and decisions together a line says where they stand."""
+"""Up to how many reads and decisions together a row says where they stand."""
 _SPAN: Final = b'"span"'
 """Stands once in a decision, for its own, unless an origin or a value has such a member too."""
 
@@ -122,33 +122,16 @@ def summary_of(record: RunRecord) -> RunSummary:
         cut.append(name)
         return run_steps.preview(value)
 
-    query, answer, error = (short(name, getattr(record, name)) for name in ("query", "answer", "error"))
+    shortened = {name: short(name, getattr(record, name)) for name in ("query", "answer", "error")}
     fork = record.forked_from
-    return RunSummary(
-        id=record.id,
-        status=record.status,
-        agent=record.agent,
-        names=record.names,
-        query=query,
-        subject=record.subject,
-        principal=record.principal,
-        conversation=record.conversation,
-        session=record.session,
-        pipeline=record.pipeline,
-        parent=record.parent,
-        forked_from=None if fork is None else {name: fork[name] for name in ("run", "step") if name in fork},
-        started_at=record.started_at,
-        ended_at=record.ended_at,
-        duration_ms=record.duration_ms,
-        verdict=record.verdict,
-        answer=answer,
-        error=error,
-        cut=tuple(cut),
-        input_tokens=record.input_tokens,
-        output_tokens=record.output_tokens,
-        choices=tuple(map(_choice, record.decisions[:CHOICES_MAX])),
-        counts=StepCounts(len(record.decisions), len(record.tool_calls), len(record.models), len(record.reads)),
-    )
+    made = {
+        "forked_from": None if fork is None else {name: fork[name] for name in ("run", "step") if name in fork},
+        "choices": tuple(map(_choice, record.decisions[:CHOICES_MAX])),
+        "counts": StepCounts(len(record.decisions), len(record.tool_calls), len(record.models), len(record.reads)),
+        "cut": tuple(cut),
+    }
+    same = {name: getattr(record, name) for name in fields_of(RunSummary) if name not in made}
+    return RunSummary(**{**same, **shortened, **made})
 
 
 def _is_short(value: Json, bytes_max: int) -> bool:
@@ -160,46 +143,23 @@ def _choice(made: Decision) -> RunChoice:
     return RunChoice(made.stage, chosen if _is_short(chosen, CHOICE_BYTES_MAX) else run_steps.preview(chosen))
 
 
-class Line:
-    """What an index keeps of a run that has ended. Of one that is only looked at, the summary need not be made."""
+class SummaryRow(NamedTuple):
+    """What an index keeps of a run that has ended: its summary, and whether its steps can be read one by one."""
 
-    __slots__ = ("_fields", "_summary", "parts", "plain")
-
-    def __init__(self, plain: bool, parts: list[list[int]] | None, fields: list[Any]) -> None:
-        self.plain = plain
-        """Whether each of its entries is a part of it as it stands: none came twice, as a span, from another agent, or
-        is erased. Its steps can then be read one by one."""
-        self.parts = parts
-        """Where its reads stand, and where its decisions do, in order; none where these entries and what it wrote here
-        do not tell all that its record tells of them."""
-        self._fields = fields
-        self._summary: RunSummary | None = None
-
-    def __getitem__(self, name: str) -> Any:
-        """Return a field of the summary, one of those that are plain JSON."""
-        return self._fields[_PLACES[name]]
-
-    def some(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return some fields of the summary by name, of those that are plain JSON."""
-        fields = self._fields
-        return {name: fields[_PLACES[name]] for name in names}
-
-    @property
-    def summary(self) -> RunSummary:
-        """What a list says of it."""
-        if self._summary is None:
-            told = list(self._fields)
-            told[_NAMES], told[_CUT] = tuple(told[_NAMES]), tuple(told[_CUT])
-            told[_CHOICES] = tuple(RunChoice(stage, chosen) for stage, chosen in told[_CHOICES])
-            told[_COUNTS] = StepCounts(*told[_COUNTS])
-            self._summary = RunSummary(*told)
-        return self._summary
+    plain: bool
+    """Whether each of its entries is a part of it as it stands: none came twice, as a span, from another agent, or is
+    erased."""
+    parts: list[list[int]] | None
+    """Where its reads stand, and where its decisions do, in order; none where these entries and what it wrote here do
+    not say all that its record says of them."""
+    summary: RunSummary
+    """What a list says of it."""
 
 
-def line_of(id: str, entries: Sequence[Entry], judgements: Iterable[Judgement]) -> bytes | None:
-    """Return the line of a run by all its entries, and by what evaluations say of it; none where it has to be read.
+def row_of(id: str, entries: Sequence[Entry], judgements: Iterable[Judgement]) -> bytes | None:
+    """Return the row of a run by all its entries, and by what evaluations say of it; none where it has to be read.
 
-    A run has a line once it has ended, if it was begun once, by an agent that is known, and is not very long. No step
+    A run has a row once it has ended, if it was begun once, by an agent that is known, and is not very long. No step
     that comes later gives it one.
     """
     if len(entries) > ENTRIES_MAX or not any(entry.kind == "run.ended" for entry in entries):
@@ -210,7 +170,10 @@ def line_of(id: str, entries: Sequence[Entry], judgements: Iterable[Judgement]) 
     if record.end is None or record.start is None:
         return None
     plain = _is_plain(entries, record)
-    return form.serialise(_told(summary_of(record), plain, _parts(entries, record) if plain else None))
+    fields = summary_of(record).to_json()
+    fields["choices"] = [[choice["stage"], choice["chosen"]] for choice in fields["choices"]]
+    fields["counts"] = list(fields["counts"].values())
+    return form.serialise([plain, _parts(entries, record) if plain else None, *fields.values()])
 
 
 def _is_plain(entries: Sequence[Entry], record: RunRecord) -> bool:
@@ -231,47 +194,11 @@ def _parts(entries: Sequence[Entry], record: RunRecord) -> list[Json] | None:
     return [[read.position for read in record.reads], [made.position for made in record.decisions]]
 
 
-def _told(summary: RunSummary, plain: bool, parts: list[Json] | None) -> list[Json]:
-    """Return a line as plain JSON: the fields of a summary in their order."""
-    counts = summary.counts
-    return [
-        plain,
-        parts,
-        summary.id,
-        summary.status,
-        summary.agent,
-        list(summary.names),
-        summary.query,
-        summary.subject,
-        summary.principal,
-        summary.conversation,
-        summary.session,
-        summary.pipeline,
-        None if summary.parent is None else dict(summary.parent),
-        None if summary.forked_from is None else dict(summary.forked_from),
-        summary.started_at,
-        summary.ended_at,
-        summary.duration_ms,
-        summary.verdict,
-        summary.answer,
-        summary.error,
-        list(summary.cut),
-        summary.input_tokens,
-        summary.output_tokens,
-        [[choice.stage, choice.chosen] for choice in summary.choices],
-        [counts.decisions, counts.tool_calls, counts.models, counts.reads],
-    ]
-
-
-def read_line(data: bytes) -> Line:
-    """Return a line that was kept. What is wrong with it is a TypeError or a ValueError."""
-    plain, parts, *fields = form.decode(data)
-    if len(fields) != len(_PLACES):
-        raise ValueError("a line has another number of fields")
-    return Line(plain, parts, fields)
-
-
-_PLACES: Final = {name: place for place, name in enumerate(fields_of(RunSummary))}
-"""Where in a line each field of a summary stands."""
-_NAMES, _CUT, _CHOICES, _COUNTS = (_PLACES[name] for name in ("names", "cut", "choices", "counts"))
-"""What is no plain JSON there."""
+def read_row(data: bytes) -> SummaryRow:
+    """Return a row that was kept. What is wrong with it is a TypeError or a ValueError."""
+    plain, parts, *values = form.decode(data)
+    fields: dict[str, Any] = dict(zip(fields_of(RunSummary), values, strict=True))
+    fields["names"], fields["cut"] = tuple(fields["names"]), tuple(fields["cut"])
+    fields["choices"] = tuple(RunChoice(stage, chosen) for stage, chosen in fields["choices"])
+    fields["counts"] = StepCounts(*fields["counts"])
+    return SummaryRow(plain, parts, RunSummary(**fields))

@@ -7,29 +7,25 @@ recorded, or else from all the document says, so that importing twice changes no
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form, moment
 from woodrat.canon.ids import ID_CHARACTERS
-from woodrat.errors import Fault, pointer_part, shown
+from woodrat.errors import Fault, shown
 from woodrat.records import dataclass
 from woodrat.runs import json_values, values
-from woodrat.runs.account import SCORED
 from woodrat.runs.facts import CALLS, INPUTS, READS, Links
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.rewards import reward_of
+from woodrat.runs.run_fields import SCORED
 from woodrat.runs.values import ITEM_BYTES_MAX, RESULT_BYTES_MAX, VALUE_BYTES_MAX
-from woodrat.state import schema_faults, validator
 from woodrat.state.fact import STATED
 from woodrat.state.redaction import hiding, taken_out
 from woodrat.state.run_owner import RUN_ID, run_of_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    import jsonschema_rs
 
     from woodrat.canon.form import Json
 
@@ -121,7 +117,7 @@ def read(
     """
     found = []
     for document, path in zip(documents, paths, strict=True):
-        before, said = len(faults), _said(document)
+        before, said = len(faults), json_values.without_nulls(document, ["steps"], _MAY_BE_NULL)
         faults += _faults(said, path)
         if len(faults) == before:
             found.append(_Reading(said, hidden, agent).told())
@@ -133,45 +129,12 @@ def derived_id(foreign: str, agent: str | None = None) -> str:
     return foreign if _OWN.fullmatch(foreign) else run_of_foreign(foreign, agent)
 
 
-def _said(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a trajectory without the nulls by which many tools say that something is not there."""
-    found = {name: value for name, value in document.items() if value is not None}
-    steps = found.get("steps")
-    if isinstance(steps, list):
-        found["steps"] = [
-            {name: value for name, value in step.items() if value is not None or name in _MAY_BE_NULL}
-            if isinstance(step, dict)
-            else step
-            for step in steps
-        ]
-    return found
-
-
 # Checking
 
 
-@lru_cache(maxsize=1)
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the format, as its file writes it."""
-    from importlib import resources
-
-    found: Any = form.parse(resources.files(__package__).joinpath("trajectory.json").read_bytes())
-    assert isinstance(found, dict)
-    return found
-
-
-@lru_cache(maxsize=1)
-def _validator() -> jsonschema_rs.Draft202012Validator:
-    return validator.validator(validator.checkable(schema()))
-
-
 def _faults(document: Any, path: str) -> list[Fault]:
-    """Return everything wrong with a trajectory, each fault with the JSON Pointer of the value."""
-    faults = []
-    for error in validator.errors(_validator(), document):
-        problem, wish = schema_faults.said(error)
-        where = path + "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
-        faults.append(Fault(where, problem, f"Send {wish}."))
+    """Return everything wrong with a trajectory."""
+    faults = json_values.schema_faults("trajectory.json", document, path)
     if faults:
         return faults
     faults += _moments(document, path)

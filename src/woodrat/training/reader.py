@@ -18,9 +18,9 @@ from woodrat.ledger.index import Lookup
 from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
-from woodrat.runs.account import MIXED
 from woodrat.runs.reader import lists as run_lists
 from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.run_fields import MIXED
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
 from woodrat.training import exports

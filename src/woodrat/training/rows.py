@@ -23,8 +23,8 @@ from woodrat.errors import Fault, Refused, shown
 from woodrat.log.erasure import ERASED
 from woodrat.record_json import Record
 from woodrat.records import dataclass
-from woodrat.runs.account import BAD, DONE, GOOD
 from woodrat.runs.conversation import ASSISTANT, SHOW, TOOL, Message, conversation, is_whole, offered_tools, spoken
+from woodrat.runs.run_fields import BAD, DONE, GOOD
 from woodrat.runs.values import is_mark
 
 if TYPE_CHECKING:

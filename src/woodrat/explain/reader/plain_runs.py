@@ -1,7 +1,7 @@
 """Plain runs: what an impact asks of runs that need not be read as a whole, found for many of them at once.
 
-The line of a run (`runs/summary.py`) says where its reads and decisions stand, if each is as its own entry says, in the
-order in which a record has them. The rest stands in the line.
+The row of a run (`runs/summary.py`) says where its reads and decisions stand, if each is as its own entry says, in the
+order in which a record has them. The rest stands in the row.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from woodrat.state import observation
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from woodrat.canon.form import Json
     from woodrat.engines.records import KindedBody
     from woodrat.runs.reader.recounter import Recounter
-    from woodrat.runs.summary import Line
+    from woodrat.runs.summary import SummaryRow
 
 OBSERVATION: Final = "observation"
 
@@ -29,14 +28,11 @@ OBSERVATION: Final = "observation"
 class PlainRun:
     """What an impact asks of a run. Its steps are made when they are asked for, without asking an engine."""
 
-    def __init__(self, line: Line, written: Sequence[int], bodies: Mapping[int, KindedBody]) -> None:
-        self.id: str = line["id"]
-        self.agent: str | None = line["agent"]
-        self.query: str | None = line["query"]
-        self.subject: str | None = line["subject"]
-        self.status: str = line["status"]
-        self.answer: Json = line["answer"]
-        reads, decisions = line.parts or ((), ())
+    def __init__(self, row: SummaryRow, written: Sequence[int], bodies: Mapping[int, KindedBody]) -> None:
+        run = row.summary
+        self.id, self.agent, self.query = run.id, run.agent, run.query
+        self.subject, self.status, self.answer = run.subject, run.status, run.answer
+        reads, decisions = row.parts or ((), ())
         self.places: tuple[int, ...] = (*reads, *decisions)
         """Where its reads and decisions stand."""
         self._reads = [(at, *bodies[at]) for at in reads]
@@ -69,9 +65,9 @@ def plain_runs(recounter: Recounter, runs: Collection[str], bodies: Mapping[int,
     """Yield those of some runs that need not be read as a whole; `bodies` are at hand already."""
     if not runs:
         return
-    lines = {id: line for id, line in recounter.lines(runs).items() if line.parts is not None and not line["cut"]}
-    written = recounter.index.positions_under(WROTE, lines) if lines else {}
-    sought = {at for line in lines.values() for listed in line.parts or () for at in listed}.union(*written.values())
+    rows = {id: row for id, row in recounter.rows(runs).items() if row.parts is not None and not row.summary.cut}
+    written = recounter.index.positions_under(WROTE, rows) if rows else {}
+    sought = {at for row in rows.values() for listed in row.parts or () for at in listed}.union(*written.values())
     known = {**bodies, **recounter.view.bodies(sought.difference(bodies))}
-    for id, line in lines.items():
-        yield PlainRun(line, [at for at in written.get(id, ()) if at in known], known)
+    for id, row in rows.items():
+        yield PlainRun(row, [at for at in written.get(id, ()) if at in known], known)

@@ -288,11 +288,11 @@ class Beliefs:
                     refs[ref] = None
         tracer.reader.gather(refs)
         self._plain = {}
-        lines = tracer.recounter.lines(runs)
-        plain = {id: line for id, line in lines.items() if line.plain and not line["cut"]}
+        rows = tracer.recounter.rows(runs)
+        plain = {id: row.summary for id, row in rows.items() if row.plain and not row.summary.cut}
         for id in plain.keys() - tracer.with_moments(plain):
-            line = plain[id]
-            self._plain[id] = PlainRun(line["agent"], line["query"], line["subject"], line["answer"])
+            run = plain[id]
+            self._plain[id] = PlainRun(run.agent, run.query, run.subject, run.answer)
 
     def remade(self, made: RecordedDecision) -> Remade:
         """Return what makes a decision again; those by the same rules share it."""

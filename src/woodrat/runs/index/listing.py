@@ -19,7 +19,6 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.state_redo import component
 from woodrat.merge import BUILTIN
 from woodrat.runs import trace
-from woodrat.runs.evaluations import evaluations
 from woodrat.runs.index.candidates import run_in
 from woodrat.runs.index.terms import (
     BEGAN,
@@ -37,7 +36,8 @@ from woodrat.runs.index.terms import (
     value_term,
 )
 from woodrat.runs.record import OUTLINED, Outline, Statement, outline_of, statements
-from woodrat.runs.summary import ENTRIES_MAX, line_of
+from woodrat.runs.steps import Judgement
+from woodrat.runs.summary import ENTRIES_MAX, row_of
 from woodrat.state import observation, relation
 from woodrat.state.asof import AsOf
 from woodrat.state.entry_rows import position_key, position_of, term_key, text_prefix
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from woodrat.canon.ids import Ref
     from woodrat.engines.view import View
     from woodrat.log.entry import Entry
-    from woodrat.runs.steps import Judgement
 
 ANCESTORS_MAX: Final = 16
 """How far up a run looks for the pipeline it is a step of."""
@@ -334,7 +333,7 @@ class Changes:
         """Return the line of a run at a position; none where it has to be read."""
         if not any(item.kind == "run.ended" and item.position <= position for item in self._history(id)):
             return None
-        return line_of(id, [entry for entry in self._told[id] if entry.position <= position], judgements)
+        return row_of(id, [entry for entry in self._told[id] if entry.position <= position], judgements)
 
     def _outline(self, id: str, position: int, judgements: Sequence[Judgement] = ()) -> Outline | None:
         said = [item for item in self._history(id) if item.position <= position]
@@ -346,7 +345,8 @@ class Changes:
         if not refs:
             return []
         try:
-            return list(evaluations(Reader(self._view, AsOf(position), BUILTIN), refs, id))
+            reader = Reader(self._view, AsOf(position), BUILTIN)
+            return [found for ref in refs for found in Judgement.of_evaluation(ref, reader.find(ref), id)]
         except Unavailable:
             return None
 

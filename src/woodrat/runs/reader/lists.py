@@ -13,7 +13,6 @@ from woodrat.ledger.moments import NO_READ, timestamp
 from woodrat.ledger.pages import Page, page_request
 from woodrat.records import dataclass
 from woodrat.runs import steps
-from woodrat.runs.account import RUNNING, STATUSES
 from woodrat.runs.index.candidates import AllOf, AnyOf, Few, Listed, Order, walk, window
 from woodrat.runs.index.listing import ANCESTORS_MAX
 from woodrat.runs.index.terms import (
@@ -27,6 +26,7 @@ from woodrat.runs.index.terms import (
 from woodrat.runs.reader.recounter import Recounter, named_ref, open_recounter
 from woodrat.runs.record import RunRecord, status_of
 from woodrat.runs.recorder import current
+from woodrat.runs.run_fields import RUNNING, STATUSES
 from woodrat.runs.summary import RunSummary, summary_of
 from woodrat.state.run_owner import owned
 
@@ -128,7 +128,7 @@ def _time(name: str, value: object, faults: list[Fault]) -> str | None:
 def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any) -> Page[RunSummary]:
     """Return the runs that fit a question, those the log heard of last first.
 
-    A page costs what it shows: runs are found by an index, whatever is asked for, which has a line of each that has
+    A page costs what it shows: runs are found by an index, whatever is asked for, which has a row of each that has
     ended; others are read. With a valid time, those asked for by verdict are read one after the other, since
     evaluations are merged.
     """
@@ -202,13 +202,13 @@ def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int)
     fits = _Fits(recounter, asked)
     candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first=False), end)
     while some := list(islice(candidates, count)):
-        lines = recounter.lines(id for _, id in some)
+        rows = recounter.rows(id for _, id in some)
         for place, id in some:
-            line = lines.get(id)
-            if line is not None:
-                # A run with a line began once, so that its place and its subject are what its rows say.
-                if fits.stands(line.summary.status) and fits(line.summary):
-                    yield place, line.summary
+            row = rows.get(id)
+            if row is not None:
+                # A run with a row began once, so that its place and its subject are what its rows say.
+                if fits.stands(row.summary.status) and fits(row.summary):
+                    yield place, row.summary
                 continue
             record = _looked_at(recounter, fits, place, id)
             if record is not None:

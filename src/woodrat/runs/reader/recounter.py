@@ -19,7 +19,6 @@ from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.merge.packing import garbled
 from woodrat.runs import trace
-from woodrat.runs.evaluations import evaluations
 from woodrat.runs.index import evidence_term
 from woodrat.runs.index.candidates import Candidate
 from woodrat.runs.index.terms import (
@@ -36,7 +35,7 @@ from woodrat.runs.index.terms import (
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.recorder import current
 from woodrat.runs.steps import Judgement, Write
-from woodrat.runs.summary import Line, read_line
+from woodrat.runs.summary import SummaryRow, read_row
 from woodrat.state import observation
 from woodrat.state.entry_rows import position_of, term_key, text_prefix
 from woodrat.state.run_owner import owned
@@ -113,7 +112,8 @@ class Recounter:
             entry = self.view.entry(position)
             if entry is not None and entry.body is not None:
                 refs[observation.stored(entry.body).entity] = None
-        yield from evaluations(self.reader, refs, id)
+        for ref in refs:
+            yield from Judgement.of_evaluation(ref, self.reader.find(ref), id)
 
     def leaning_on(self, ref: Ref, field: str | None = None) -> list[Entry]:
         """Return the decisions with evidence read from an entity, or from one field of it, by position."""
@@ -149,8 +149,8 @@ class Recounter:
             if began:
                 yield Candidate(min(began), id)
 
-    def lines(self, runs: Iterable[str]) -> dict[str, Line]:
-        """Return the lines of runs, by id, of those that have one which holds at the as-of."""
+    def rows(self, runs: Iterable[str]) -> dict[str, SummaryRow]:
+        """Return the summary rows of runs, by id, of those that have one which holds at the as-of."""
         if self.reader.asof.effective is not None:
             return {}
         prefixes = sorted({text_prefix(LINE + id) for id in runs})
@@ -159,10 +159,10 @@ class Recounter:
         else:
             rows = [row for prefix in prefixes for row in self.lists.scan(prefix, limit=1)]
         try:
-            found = [read_line(value) for _, value in rows]
+            found = [read_row(value) for _, value in rows]
         except (TypeError, ValueError) as error:
             raise garbled(f"The index {LISTS}") from error
-        return {line["id"]: line for line in found}
+        return {row.summary.id: row for row in found}
 
     def members(self, ref: str | Ref, path: str = "ref") -> tuple[Ref, ...]:
         """Return an entity with all that it is joined with, by whatever names it; it need not be known."""

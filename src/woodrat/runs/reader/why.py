@@ -17,6 +17,7 @@ from woodrat.runs.facts import decision_fact
 from woodrat.runs.reader.recounter import Recounter, named_ref, open_recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision
+from woodrat.runs.summary import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,23 +131,23 @@ def _decided_about(
     places = (place for place, _ in groupby(recounter.decided(members, after)))
     while some := list(islice(places, count)):
         bodies = {at: form.decode(body) for at, (_, body) in recounter.view.bodies([at for _, at in some]).items()}
-        lines = recounter.lines({body["run"] for body in bodies.values() if isinstance(body.get("run"), str)})
+        rows = recounter.rows({body["run"] for body in bodies.values() if isinstance(body.get("run"), str)})
         for place in some:
             at, body = place[1], bodies.get(place[1])
             run = None if body is None else body.get("run")
             if body is None or not isinstance(run, str):
                 continue
-            line = lines.get(run)
+            row = rows.get(run)
             made = steps.decision_of(body, at)
             if (
-                line is not None
-                and line.plain
-                and not line["cut"]
-                and body.get("agent") == line["agent"]
+                row is not None
+                and row.plain
+                and not row.summary.cut
+                and body.get("agent") == row.summary.agent
                 and not any("span" in origin for origin in made.origins)  # its call is told with it
             ):
-                if line["subject"] in names or not names.isdisjoint(made.entities):
-                    yield _Decided(place, run, line.some(_ABOUT), made)
+                if row.summary.subject in names or not names.isdisjoint(made.entities):
+                    yield _Decided(place, run, _about(row.summary), made)
                 continue
             if run not in records:
                 record = recounter.judged(run)
@@ -154,8 +155,12 @@ def _decided_about(
             record, decisions = records[run]
             decision = decisions.get(at)
             if decision is not None and (record.subject in names or names.intersection(decision.entities)):
-                yield _Decided(place, run, {name: getattr(record, name) for name in _ABOUT}, decision)
+                yield _Decided(place, run, _about(record), decision)
 
 
 _ABOUT: Final = ("agent", "query", "subject", "principal", "conversation", "status", "verdict", "answer")
 """What a reason says of a run, under the names that its record has."""
+
+
+def _about(run: RunRecord | RunSummary) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in _ABOUT}

@@ -22,7 +22,8 @@ from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import agent_call
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.log import steps_of
-from woodrat.runs.recorder.recording import RECALL, KnownRecall, Recording, begun_with, is_answerable, spelled
+from woodrat.runs.recorder.recalls import RECALL, recorded_recall
+from woodrat.runs.recorder.recording import Recording, begun_with, is_answerable, spelled
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.recorder.resume import answer_with
 from woodrat.runs.recorder.start import begin
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.moments import Moment
     from woodrat.ledger.report import Report
     from woodrat.runs.facts import Facts
+    from woodrat.runs.recorder.recalls import RecordedRecall
     from woodrat.runs.recorder.recording import Body, InnerRuns, Steps
     from woodrat.runs.recorder.run import Run
     from woodrat.runs.recorder.steps import Begun, Reads, RunLog, StepRecorder
@@ -287,14 +289,14 @@ class ForkRecording(Recording):
             self._reached = self._reads.edited = True
         return int(body["position"])
 
-    def recall(self, args: Json, as_of: int | None) -> KnownRecall | None:
+    def recall(self, args: Json, as_of: int | None) -> RecordedRecall | None:
         self._check()
         key = ("run.read", RECALL, spelled(args), as_of, None)
         body = self._take(key)
         if body is None:
             self._missing("a recall", key)
             return None
-        return KnownRecall(int(body["position"]), body)
+        return recorded_recall(body)
 
     def answering(self, reads: Reads) -> Reads:
         """Return the reads that answer the read that was asked for last in this thread."""

@@ -6,6 +6,7 @@ was unavailable are written together with the next one.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import form
@@ -136,8 +137,7 @@ class LocalLog:
         parent, traceparent = self._parent(run)
         if traceparent is not None:
             run.trace = traceparent.split("-")[1]
-        plan = _Beginning(self, run, begun, parent, traceparent)
-        failure = self._append(run, "run.started", begun, plan)
+        failure = self._append(run, "run.started", begun, partial(self._begin, run, begun, parent, traceparent))
         if failure is not None:
             if run.on_error == RAISE or isinstance(failure, Refused | NotFound):
                 self._pending.clear()
@@ -146,6 +146,36 @@ class LocalLog:
 
     def adopted(self, around: RunLog) -> None:
         """Hear that the run takes the place of one that is on record; its time is the engine's all the same."""
+
+    def _begin(
+        self, run: StepRecorder, begun: Begun, parent: Place | None, traceparent: str | None, draft: Draft
+    ) -> None:
+        """Add the first entry of a run."""
+        beginning, position = run.beginning, draft.before.asof.position
+        if run.has_stated_id and entry_index.has_run(draft.view, run.id, position):
+            raise refused(run.id, "there is a run with this id", "Leave the id out, or use ledger.runs.continue_.")
+        body = {**begun.body(run.id), **beginning.body(run.agent, run.hidden)}
+        subject: Ref | None = None
+        if beginning.subject is not None:
+            subject = resolve_ref(draft.before, beginning.subject, NOTHING_RECORDED)
+            body["subject"] = str(subject)
+        if parent is not None:
+            body["parent"] = {"run": parent.run} if parent.span is None else {"run": parent.run, "span": parent.span}
+        if traceparent is not None:
+            body["trace"] = traceparent
+        if beginning.forked_from is not None and not entry_index.has_run(
+            draft.view, str(beginning.forked_from["run"]), position
+        ):
+            raise unknown_run(str(beginning.forked_from["run"]))
+        body["basis"] = {"log": draft.log, "position": position}
+        using, unknown = beginning.using(draft)
+        if using:
+            body["using"] = using
+        for problem in unknown:
+            run.keep_problem(problem)
+        run.log_name, run.basis = draft.log, position
+        draft.id = run.id
+        draft.add("run.started", values.fit(body), Step(run.id, subject))
 
     def _parent(self, run: StepRecorder) -> tuple[Place | None, str | None]:
         """Return the step that started a run, and the traceparent where that is all that is known."""
@@ -280,43 +310,6 @@ class LocalLog:
         with self.context.engine.view(self.context.tenant) as view:
             inner = _begun_after(view, started).get(started.get("run"), ())
             return [in_order(entry_index.run_entries(view, run, view.head().position)) for run in inner]
-
-
-class _Beginning:
-    """The plan of the first entry of a run."""
-
-    def __init__(
-        self, log: LocalLog, run: StepRecorder, begun: Begun, parent: Place | None, traceparent: str | None
-    ) -> None:
-        self._log, self._run, self._begun, self._parent, self._traceparent = log, run, begun, parent, traceparent
-
-    def __call__(self, draft: Draft) -> None:
-        run, parent, beginning = self._run, self._parent, self._run.beginning
-        position = draft.before.asof.position
-        if run.has_stated_id and entry_index.has_run(draft.view, run.id, position):
-            raise refused(run.id, "there is a run with this id", "Leave the id out, or use ledger.runs.continue_.")
-        body = {**self._begun.body(run.id), **beginning.body(run.agent, run.hidden)}
-        subject: Ref | None = None
-        if beginning.subject is not None:
-            subject = resolve_ref(draft.before, beginning.subject, NOTHING_RECORDED)
-            body["subject"] = str(subject)
-        if parent is not None:
-            body["parent"] = {"run": parent.run} if parent.span is None else {"run": parent.run, "span": parent.span}
-        if self._traceparent is not None:
-            body["trace"] = self._traceparent
-        if beginning.forked_from is not None and not entry_index.has_run(
-            draft.view, str(beginning.forked_from["run"]), position
-        ):
-            raise unknown_run(str(beginning.forked_from["run"]))
-        body["basis"] = {"log": draft.log, "position": position}
-        using, unknown = beginning.using(draft)
-        if using:
-            body["using"] = using
-        for problem in unknown:
-            run.keep_problem(problem)
-        run.log_name, run.basis = draft.log, position
-        draft.id = run.id
-        draft.add("run.started", values.fit(body), Step(run.id, subject))
 
 
 def check_id(run: object) -> str:

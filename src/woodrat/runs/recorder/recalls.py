@@ -7,18 +7,18 @@ may be another by then, or gone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.runs import values
-from woodrat.runs.facts import READS
 from woodrat.runs.recorder.recorded_errors import recorded_error
-from woodrat.runs.recorder.recording import RECALL
 from woodrat.runs.steps import RecalledRun, recalled_runs
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
-    from woodrat.runs.recorder.recording import Body
-    from woodrat.runs.recorder.steps import StepRecorder
+
+
+RECALL: Final = "recall"
+"""What a read that recalled says it is `within`."""
 
 
 class RecallFound(NamedTuple):
@@ -57,6 +57,11 @@ class RecordedRecall(NamedTuple):
     """The span of the recorded read."""
 
 
+def recorded_recall(body: Mapping[str, Any]) -> RecordedRecall:
+    """Return the recall that a read records."""
+    return RecordedRecall(int(body["position"]), found_in(body), str(body.get("span")))
+
+
 def recall_body(args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> dict[str, Json]:
     """Return what the entry of a recall says."""
     body: dict[str, Json] = {
@@ -90,7 +95,7 @@ def _hit_body(hit: RecalledRun, found: RecallFound) -> dict[str, Json]:
     return {**body, "running": True} if hit.run in found.running else body
 
 
-def found_in(body: Body) -> RecallFound:
+def found_in(body: Mapping[str, Any]) -> RecallFound:
     """Return what the entry of a recall found."""
     near = body.get("rejected")
     rejected = [each for each in near if isinstance(each, dict)] if isinstance(near, list) else []
@@ -110,12 +115,3 @@ def found_in(body: Body) -> RecallFound:
         embedder=body.get("embedder"),
         remark=body.get("remark"),
     )
-
-
-def note_recalled(run: StepRecorder, span: str, found: RecallFound) -> None:
-    """Remember in a run what the runs it recalled decided, so that its evidence can name them."""
-    with run.lock:
-        for hit in reversed(found.hits):
-            for stage, chosen in found.decisions.get(hit.run, {}).items():
-                origin = {"kind": RECALL, "span": span, "run": hit.run, "stage": stage}
-                run.links.add(READS, stage, chosen, origin)

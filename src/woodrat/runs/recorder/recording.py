@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
 from woodrat.runs import gaps, values
 from woodrat.runs.recorder import current
+from woodrat.runs.recorder.recalls import RECALL, RecordedRecall, recorded_recall
 from woodrat.runs.recorder.restoration import restored
 from woodrat.runs.rules import RAISE, Verdict, all_chosen, attempt, refusal_of, rule_said, verdict_of
 from woodrat.runs.shape import SHAPE
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
     from woodrat.runs.facts import Facts
     from woodrat.runs.rules import Rule
-
-RECALL: Final = "recall"
-"""What a read that recalled says it is `within`."""
 
 _STEPS: Final = frozenset({"run.read", "run.tool", "run.model", "run.decided", "run.noted"})
 
@@ -57,15 +55,6 @@ class UnknownOutcome(Refused):
 Body = dict[str, Any]
 Steps = Sequence[tuple[str, Body]]
 """The entries of a run as (kind, body), in their order."""
-
-
-class KnownRecall(NamedTuple):
-    """What a recording says about a recall."""
-
-    position: int
-    """The position to answer at."""
-    body: Body | None
-    """The recorded read; none where a replay asks what was not asked then."""
 
 
 class InnerRuns(Protocol):
@@ -311,10 +300,10 @@ class Recording:
         body = self._take(("run.read", verb, asked, as_of, effective))
         return None if body is None else int(body["position"])
 
-    def recall(self, args: Json, as_of: int | None) -> KnownRecall | None:
+    def recall(self, args: Json, as_of: int | None) -> RecordedRecall | None:
         """Return a recorded recall."""
         body = self._take(("run.read", RECALL, spelled(args), as_of, None))
-        return None if body is None else KnownRecall(int(body["position"]), body)
+        return None if body is None else recorded_recall(body)
 
     def note(self, said: Mapping[str, Json]) -> bool:
         """Return whether a remark is recorded already."""

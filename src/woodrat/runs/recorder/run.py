@@ -9,12 +9,13 @@ from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
 from woodrat.runs import trace, values
+from woodrat.runs.facts import READS
 from woodrat.runs.recorder import current, threads
 from woodrat.runs.recorder.calls import Call, ModelCall
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.decisions import make_choice, make_decision
 from woodrat.runs.recorder.reads import RunPast
-from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall, found_in, note_recalled, recall_body
+from woodrat.runs.recorder.recalls import RECALL, RecallFound, RecordedRecall, recall_body
 from woodrat.runs.recorder.recording import UnknownOutcome
 from woodrat.runs.recorder.steps import (
     ENDED,
@@ -449,10 +450,7 @@ class Run(RunPast, RunWrites, StepRecorder):
         """Return what its recording holds of a recall, where it is replayed or resumed; none where that is live."""
         if self.recording is None:
             return None
-        known = self.recording.recall(values.bounded(dict(args)), as_of)
-        if known is None or known.body is None:
-            return None if known is None else RecordedRecall(known.position, None)
-        return RecordedRecall(known.position, found_in(known.body), str(known.body.get("span")))
+        return self.recording.recall(values.bounded(dict(args)), as_of)
 
     def repeat_recall(
         self, args: Mapping[str, Any], as_of: int | None, known: RecordedRecall, found: RecallFound
@@ -461,7 +459,7 @@ class Run(RunPast, RunWrites, StepRecorder):
         if self.recording is not None and self.recording.copies:
             self.record_recall(args, as_of, found)
         else:
-            note_recalled(self, known.span, found)
+            self._note_recalled(known.span, found)
 
     def record_recall(self, args: Mapping[str, Any], as_of: int | None, found: RecallFound) -> None:
         """Record a recall as a read at its position."""
@@ -471,7 +469,15 @@ class Run(RunPast, RunWrites, StepRecorder):
             if self.log_name is not None:
                 body["log"] = self.log_name
             self.record_step("run.read", begun, body)
-            note_recalled(self, begun.span, found)
+            self._note_recalled(begun.span, found)
+
+    def _note_recalled(self, span: str, found: RecallFound) -> None:
+        """Remember what the runs it recalled decided, so that its evidence can name them."""
+        with self.lock:
+            for hit in reversed(found.hits):
+                for stage, chosen in found.decisions.get(hit.run, {}).items():
+                    origin = {"kind": RECALL, "span": span, "run": hit.run, "stage": stage}
+                    self.links.add(READS, stage, chosen, origin)
 
     def note(self, text: str, data: object = None) -> None:
         """Record a remark."""

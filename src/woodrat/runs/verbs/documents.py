@@ -18,25 +18,22 @@ from woodrat.ledger.write import check_key
 from woodrat.records import replace
 from woodrat.runs import run_json, snapshot_format, trajectory
 from woodrat.runs.reader.recounter import open_recounter, run_record
-from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.recordings import EMPTY, FILE_FAULTS_MAX, SHARED
 from woodrat.runs.relay import Relay
 from woodrat.runs.snapshot_format import is_snapshot
-from woodrat.runs.values import NOTHING
+from woodrat.runs.values import NOTHING, error
 from woodrat.runs.verbs.entries import append_runs, check_said_by, kind_of, read_entries, record_entries
-from woodrat.runs.verbs.told_steps import error_of
 from woodrat.runs.verbs.told_steps import step as step_of
 from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.redaction import hiding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from woodrat.context import Context
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.log import LocalLog
-    from woodrat.runs.recorder.run import Run
     from woodrat.runs.recordings import Recordings, RecordingSource
 
 STEPS_MAX: Final = 100_000
@@ -90,10 +87,8 @@ def _record(
             check_said_by(context.agent, one.agent)
     if accounts is not None:
         return ()
-    if key is None:
-        return tuple(one.record(log) for one in told)
     relay = Relay()
-    return tuple(one.relayed(context, relay, f"{key}/{number}") for number, one in enumerate(told))
+    return tuple(one.record(context, relay, _part(key, number)) for number, one in enumerate(told))
 
 
 def record_files(
@@ -311,7 +306,6 @@ class _Told:
 
     def __init__(self, document: Any, path: str, faults: list[Fault]) -> None:
         self._path = path
-        self._steps: list[Callable[[Run], object]] = []
         if not isinstance(document, dict):
             faults.append(Fault(path, f"expected a run, got {shown(document)}", "Send an object with query and steps."))
             return
@@ -340,45 +334,32 @@ class _Told:
 
     def _step(self, told: Any, path: str, faults: list[Fault]) -> None:
         try:
-            self._steps.append(step_of(told, path))
+            step_of(told, path)
         except Refused as refusal:
             faults += refusal.faults
 
-    def record(self, log: LocalLog) -> str:
-        """Record the run; return its id."""
-        about = {name: value for name, value in self._about.items() if name != "query"}
-        run = begin(log, self._document["query"], on_error="raise", **about).start()
-        try:
-            with run.current():
-                for step in self._steps:
-                    step(run)
-        except Exception as problem:
-            run.end("error", error=problem)
-            raise
-        error = self._document.get("error")
-        status = self._document.get("status", "done" if error is None else "error")
-        run.end(status, answer=self._document.get("answer"), error=error_of(error), usage=self._document.get("usage"))
-        return run.id
-
-    def relayed(self, context: Context, relay: Relay, key: str) -> str:
-        """Record the run so that doing it again with the key changes nothing: what is there already is passed over."""
+    def record(self, context: Context, relay: Relay, key: str | None) -> str:
+        """Record the run and return its id. Doing it again with the same key changes nothing: recorded steps stay."""
         agent = self._about.get("agent", context.agent)
         if agent != context.agent:
             if faults := ids.agent_faults(agent, "agent"):
                 raise Refused(faults)
             context = replace(context, agent=agent)
-        run: str = relay.start(context, dict(self._about), f"record/{key}")["run"]
-        with open_recounter(context) as recounter:
-            if run_record(recounter, run).end is not None:
-                return run
-        error = self._document.get("error")
+
+        def key_of(part: str) -> str | None:
+            return None if key is None else f"record/{key}{part}"
+
+        run: str = relay.start(context, dict(self._about), key_of(""))["run"]
+        if key is not None:
+            with open_recounter(context) as recounter:
+                if run_record(recounter, run).end is not None:
+                    return run
         try:
             for number, told in enumerate(self._document.get("steps", [])):
-                relay.step(context, run, told, f"record/{key}/{number}")
+                relay.step(context, run, told, key_of(f"/{number}"))
         except Exception as problem:
-            message = {"type": type(problem).__name__, "message": str(problem)}
-            relay.end(context, run, f"record/{key}/end", error=message)
+            relay.end(context, run, key_of("/end"), error=error(problem))
             raise
-        how = {name: self._document[name] for name in ("status", "answer", "usage") if name in self._document}
-        relay.end(context, run, f"record/{key}/end", error=error, **how)
+        how = {name: self._document[name] for name in ("status", "answer", "usage", "error") if name in self._document}
+        relay.end(context, run, key_of("/end"), **how)
         return run

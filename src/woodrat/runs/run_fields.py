@@ -1,4 +1,7 @@
-"""Accounts: what the log holds about one run, as plain fields, and what follows from them."""
+"""Run fields: what the log holds about one run, and what follows from it alone.
+
+`RunRecord` (`record.py`) adds the forms that other modules make of these fields, and these modules take the fields.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def verdict_of(judgements: Iterable[Judgement]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RunAccount(Record):
+class RunFields(Record):
     """What the log holds about one execution of an agent."""
 
     id: str
