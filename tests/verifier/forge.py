@@ -17,8 +17,8 @@ from random import Random
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.verifier.oracle_fold import Fold, fits, group, is_own, policy_of, removal_fits, said, takes
-from tests.verifier.oracle_values import ERASED, REDACTED, canonical, name, sha
+from tests.verifier.plain_fold import Fold, fits, group, is_own, policy_of, removal_fits, said, takes
+from tests.verifier.plain_values import ERASED, REDACTED, canonical, name, sha
 
 from woodrat.log import tree
 

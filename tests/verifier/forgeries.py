@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.verifier import forge
 from tests.verifier.forge import Draft, Story, cut, obs_id, observation, seal
-from tests.verifier.oracle_values import ERASED, REDACTED, canonical, name
+from tests.verifier.plain_values import ERASED, REDACTED, canonical, name
 
 
 class Forged(NamedTuple):

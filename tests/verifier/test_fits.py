@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.state.test_schema_subset import BOMBS
-from tests.verifier import oracle_fold
+from tests.verifier import plain_fold
 from tests.verifier.both import NODE, javascript_fits
 
 from woodrat.canon import form
@@ -65,9 +65,9 @@ Asked = tuple[Any, str, Any]
 
 
 def told(cases: list[Asked]) -> list[bool | None]:
-    """Return what the verifier in Python says of each case, which that in JavaScript and the oracle say too."""
+    """Return what the verifier in Python says of each case, which that in JavaScript and the plain fold say too."""
     found = [fits(*case) for case in cases]
-    assert [oracle_fold.fits(*case) for case in cases] == found
+    assert [plain_fold.fits(*case) for case in cases] == found
     if NODE is not None:
         differing = [each for each in zip(cases, found, javascript_fits(cases), strict=True) if each[1] is not each[2]]
         assert differing == []

@@ -1,4 +1,4 @@
-"""The oracle's merge: groups, folds, policies and whether a value fits.
+"""A third merge, in plain code: groups, folds, policies and whether a value fits.
 
 Written from docs/formats/merge.md, schema.md and section 3 of capsule.md alone. An observation is a `Said`; nothing
 here knows of logs or positions.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
-from tests.verifier.oracle_values import (
+from tests.verifier.plain_values import (
     REDACTED,
     REF_TYPE,
     canonical,
@@ -26,7 +26,6 @@ from tests.verifier.oracle_values import (
     same,
 )
 
-ONE_WINNER = ("latest", "highest_priority", "first", "max", "min")
 COLLECTIONS = ("union", "sum", "append")
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 EXACT = Context(prec=5000)
@@ -178,11 +177,6 @@ def key_member(policy: Any) -> str | None:
 def is_collection(policy: Any) -> bool:
     """Whether a policy makes collections or sums."""
     return key_member(policy) is not None or (is_text(policy) and policy in COLLECTIONS)
-
-
-def is_policy(policy: Any) -> bool:
-    """Whether it is a policy at all."""
-    return is_own(policy) or is_collection(policy) or (is_text(policy) and policy in ONE_WINNER)
 
 
 def is_hidden_field(schema: dict[str, Any] | None, field: str) -> bool:
