@@ -143,23 +143,6 @@ def test_the_command_takes_what_the_method_takes(verb: Verb) -> None:
         assert name in names or command.forms.get(name) == () or name == "records"
 
 
-def test_no_command_has_a_verb_that_names_another() -> None:
-    """A verb is carried out by the command it names, and by no other."""
-    named = [command.verb.name for command in COMMANDS if command.verb is not None]
-    assert sorted(named) == sorted(verb.name for verb in COMMANDED)
-
-
-@pytest.mark.parametrize("verb", [v for v in verbs().values() if v.declaration.tool], ids=lambda verb: verb.name)
-def test_the_tool_is_there(verb: Verb) -> None:
-    """The MCP tool that a declaration names is one that agents are told of, and offers the verb by one action."""
-    pytest.importorskip("mcp", reason="the extra mcp is not installed")
-    from woodrat.mcp.action import VerbAction
-    from woodrat.mcp.tools import tools
-
-    actions = tools()[verb.declaration.tool].actions.values()
-    assert len([action for action in actions if isinstance(action, VerbAction) and verb in action.verbs]) == 1
-
-
 def test_a_tool_offers_declared_verbs_alone() -> None:
     """What a tool offers says so at its declaration; nothing is offered that does not."""
     pytest.importorskip("mcp", reason="the extra mcp is not installed")

@@ -143,7 +143,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
         (("schemas", "register", "-"), "-: not JSON at line 1 column 1"),
         (("sources", "add", "/nowhere"), "FILE: cannot read"),
         (("completion", "powershell"), "shell is one of bash, zsh, fish"),
-        (("--db", "mysql://db.example/x", "show", ANA), "there is no engine for mysql://"),
+        (("--db", "mysql://ann:secret@db.example/x", "show", ANA), "there is no engine for mysql://"),
         (("--db", "", "show", ANA), "db: expected a path or an address"),
         (("--db", "/", "show", ANA), "is a directory"),
         (("--db", "/nowhere/at/all.db", "store", f"--json={RECORD}"), "does not exist"),
@@ -156,6 +156,7 @@ def test_bad_input_is_refused_by_name(ana: Cli, words: tuple[str, ...], says: st
     assert (ran.code, ran.out) == (2, ""), ran.err
     assert says in ran.err
     assert "Traceback" not in ran.err
+    assert "secret" not in ran.err
     assert "Nothing was " in ran.err
     assert (
         json.loads(ana(*words, "-o", "json").err if "-o" not in words else '{"code": "refused"}')["code"] == "refused"

@@ -29,34 +29,6 @@ def typed(command: str, db: Path, **variables: str) -> subprocess.CompletedProce
     )
 
 
-def test_two_agents_disagree_as_the_surface_tells_it(db: Path) -> None:
-    """The commands of the story, to the letter, end in one city, both observations, and the reason why it won."""
-    first = typed("""woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"Barcelona"}]'""", db)
-    assert first.returncode == 0, first.stderr
-    second = typed(
-        """woodrat store --json='[{"entity_type":"contact","name":"Ana Rivera","city":"San Francisco"}]'""", db
-    )
-    assert second.returncode == 0, second.stderr
-    found = typed('woodrat entities search --query "Ana Rivera" --entity-type contact', db)
-    assert found.returncode == 0, found.stderr
-    answer: dict[str, Any] = json.loads(found.stdout)
-    assert answer["entity"] == ANA
-    assert answer["fields"]["city"] == "San Francisco"
-    assert [o["fields"]["city"] for o in answer["observations"]] == ["Barcelona", "San Francisco"]
-    winner, loser = answer["claims"]["city"]
-    assert (winner["value"], winner["wins"], winner["reason"]) == (
-        "San Francisco",
-        True,
-        "arrived later; no observation time was given",
-    )
-    assert (loser["value"], loser["wins"], loser["reason"]) == (
-        "Barcelona",
-        False,
-        "arrived earlier; no observation time was given",
-    )
-    assert answer["blame"]["city"]["observation"] == winner["observation"]
-
-
 def test_the_story_for_people(ana: Cli) -> None:
     """As a table, one hit shows the snapshot, why each claim won or lost, and every observation."""
     text = ana("entities", "search", "--query", "Ana Rivera", "--entity-type", "contact", "-o", "table").out
@@ -65,17 +37,6 @@ def test_the_story_for_people(ana: Cli) -> None:
     assert "observed earlier" in text
     assert "Observations, all 2 preserved" in text
     assert "in conflict: city" in text
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_either_order_ends_in_one_fingerprint(cli: Cli, order: tuple[int, int]) -> None:
-    """Two writes with stated times end in the same state, whichever comes first."""
-    writes = [(BARCELONA, "2026-01-05T09:00:00Z"), (SAN_FRANCISCO, "2026-03-01T12:00:00Z")]
-    for index in order:
-        record, seen = writes[index]
-        assert cli("store", f"--json={record}", "--observed-at", seen).code == 0
-    assert cli("fingerprint").json["fingerprint"] == "fp_s3feratkkg7iy6vmbkuob67kfq4ac2vcno5igiyw2ljcrjheqera"
-    assert cli("show", ANA).json["fields"]["city"] == "San Francisco"
 
 
 def test_options_stand_before_or_after_the_verb(ana: Cli, db: Path, tmp_path: Path) -> None:
@@ -178,16 +139,6 @@ def test_sources_that_are_not_text_come_back_byte_for_byte(cli: Cli, tmp_path: P
     assert done.stdout == data
 
 
-def test_corrections_hold_and_retractions_withdraw(ana: Cli) -> None:
-    """A correction stands against later assertions until it is withdrawn by its id."""
-    fixed = ana("correct", ANA, "--set", "city=Girona", "--reason", "she told me").json
-    ana("store", f"--json={BARCELONA}")
-    assert ana("show", ANA).json["fields"]["city"] == "Girona"
-    assert ana("retract", *fixed["observations"], "--reason", "another Ana").code == 0
-    assert ana("show", ANA).json["fields"]["city"] == "Barcelona"
-    assert ana("show", ANA, "--as-of", str(fixed["position"])).json["fields"]["city"] == "Girona"
-
-
 def test_values_on_the_command_line_are_json_where_they_are_json(cli: Cli) -> None:
     """`--set` reads numbers, booleans, lists and quoted text as JSON; everything else is text as typed."""
     cli("store", '--json={"entity_type":"thing","name":"x"}')
@@ -226,61 +177,6 @@ def test_elements_are_taken_out_of_collections(cli: Cli, tmp_path: Path) -> None
     assert cli("show", "memo/n").json["fields"]["tags"] == ["c"]
 
 
-def test_delete_and_restore(ana: Cli) -> None:
-    """A deleted entity says so, and comes back as it was believed."""
-    assert ana("delete", ANA, "--reason", "asked").code == 0
-    assert ana("show", ANA).json["deleted"] is True
-    assert "deleted" in ana("show", ANA, "-o", "table").out
-    assert ana("restore", ANA).code == 0
-    assert ana("show", ANA).json["fields"]["city"] == "San Francisco"
-
-
-def test_relations_and_groups(ana: Cli) -> None:
-    """Entities are related, followed, merged and split by reference."""
-    ana("store", '--json=[{"entity_type":"company","name":"Acme"},{"entity_type":"contact","name":"A. Rivera"}]')
-    assert ana("relate", ANA, "works_at", "company/Acme", "--set", "since=2020").code == 0
-    [link] = ana("related", ANA, "--depth", "2").json["items"]
-    assert (link["start"], link["type"], link["end"], link["fields"]) == (
-        ANA,
-        "works_at",
-        "company/Acme",
-        {"since": 2020},
-    )
-    assert "works_at" in ana("related", "company/Acme", "-o", "table").out
-    assert ana("merge", ANA, "contact/A. Rivera").code == 0
-    assert sorted(ana("show", "contact/A. Rivera").json["members"]) == ["contact/A. Rivera", ANA]
-    assert "merged with contact/A. Rivera" in ana("show", ANA, "-o", "table").out
-    assert ana("split", ANA).code == 0
-    assert ana("show", ANA).json["members"] == [ANA]
-
-
-def test_moments_on_two_clocks(ana: Cli) -> None:
-    """Reads answer as of a position, a time or a tag, and by when it was true."""
-    assert ana("tag", "first", "1").json["tagged"] == 1
-    for moment in ("1", "@first"):
-        assert ana("show", ANA, "--as-of", moment).json["fields"]["city"] == "Barcelona"
-    assert ana("show", ANA, "--as-of", "2020-01-01T00:00:00Z").code == 3
-    assert ana("show", ANA, "--valid-at", "2026-02-01T00:00:00Z").json["fields"]["city"] == "Barcelona"
-    assert ana("tag", "second").json["tagged"] == 3
-    assert "@third is position 4." in ana("tag", "third", "-o", "table").out
-    assert ana("fingerprint", "--as-of", "@first").json["position"] == 1
-    assert ana("fingerprint").json["fingerprint"] == ana("fingerprint", "--as-of", "now").json["fingerprint"]
-    assert ana("fingerprint").json["fingerprint"] != ana("fingerprint", "--provenance").json["fingerprint"]
-    assert [len(ana("observations", "list", "--as-of", m).json["items"]) for m in ("0", "1", "2")] == [0, 1, 2]
-    seen = ana("timeline", "--since", "2026-02-01T00:00:00Z", "--until", "2026-04-01T00:00:00Z").json["items"]
-    assert [event["observation"]["agent"] for event in seen] == ["web"]
-
-
-def test_history_conflicts_and_blame(ana: Cli) -> None:
-    """How belief changed, where agents differ, and why one won are each one command."""
-    steps = ana("history", ANA, "--field", "city").json["items"]
-    assert [[c.get("after") for c in step["changes"]] for step in steps] == [["Barcelona"], ["San Francisco"]]
-    [conflict] = ana("conflicts", "--entity-type", "contact").json["items"]
-    assert (conflict["entity"], conflict["field"]) == (ANA, "city")
-    assert ana("conflicts", "--entity-type", "task").json["items"] == []
-    assert set(ana("blame", ANA).json["claims"]) == {"city", "name"}
-
-
 def test_a_key_may_hold_the_mark_before_a_field(cli: Cli) -> None:
     """`REF#field` splits at the last #; a key with one can still be asked about."""
     cli("store", '--json={"entity_type":"issue","$":{"key":"org/repo#42"},"state":"open"}')
@@ -310,78 +206,6 @@ def test_order_is_proved_on_the_users_own_data(ana: Cli, monkeypatch: pytest.Mon
     ran = ana("prove-order", "--shuffles", "5", "-o", "table")
     assert ran.code == 1
     assert "seeds: 3" in ran.out
-
-
-def test_schemas_are_registered_listed_and_shown(cli: Cli, tmp_path: Path) -> None:
-    """A schema is checked without writing, registered as the next version, and shown in force."""
-    file = tmp_path / "loan.json"
-    file.write_text('{"title": "loan", "properties": {"amount": {"type": "number"}}}', "utf-8")
-    assert "is valid" in cli("schemas", "check", str(file), "-o", "table").out
-    report = cli("schemas", "register", str(file)).json
-    assert report["id"].startswith("sch_")
-    listed = {row["type"]: row for row in cli("schemas", "list").json["items"]}
-    assert listed["loan"]["origin"] == "log"
-    assert listed["contact"]["origin"] == "built in"
-    assert cli("schemas", "show", "loan").json["version"] == 1
-    assert "amount" in cli("schemas", "show", "loan", "-o", "table").out
-    ran = cli("store", '--json={"entity_type":"loan","name":"x","amount":"much"}')
-    assert ran.code == 2
-    assert "loan.amount" in ran.err
-    assert cli("schemas", "show", "nothing").code == 3
-
-
-def test_interpretations_are_listed_and_shown(cli: Cli, db: Path) -> None:
-    """A reading of a source shows its model and how it ended; the prompt only as a digest."""
-    from woodrat.api.open import open_ledger
-
-    with open_ledger(db) as ledger:
-        source = ledger.sources.add(b"Net-30", name="contract.txt")
-        with ledger.interpretations.start(source, model="m-1", prompt="secret words") as reading:
-            reading.store([{"entity_type": "contract", "name": "kline", "payment_terms": "Net-30"}])
-    [found] = cli("interpretations", "list").json["items"]
-    shown = cli("interpretations", "show", found["id"])
-    assert shown.json["model"] == "m-1"
-    assert shown.json["status"] == "done"
-    assert "secret words" not in shown.out
-    assert "m-1" in cli("interpretations", "list", "-o", "table").out
-    assert "m-1" in cli("interpretations", "show", found["id"], "-o", "table").out
-    assert cli("interpretations", "show", "int_nothing").code == 3
-
-
-def test_entities_are_listed_by_type_and_value(ana: Cli) -> None:
-    """`entities list` finds by field values; several hits of a search are a list."""
-    ana("store", '--json=[{"entity_type":"contact","name":"Ana Soto","city":"Barcelona"}]')
-    found = ana("entities", "list", "--entity-type", "contact", "--where", "city=Barcelona").json
-    assert [entity["entity"] for entity in found["items"]] == ["contact/Ana Soto"]
-    assert len(ana("entities", "list", "--entity-type", "contact").json["items"]) == 2
-    both = ("--where", "city=Barcelona", "--where", "name=Ana Rivera")
-    assert ana("entities", "list", *both).json["items"] == []
-    turned = ana("entities", "list", "--sort", "name", "--descending").json["items"]
-    assert [entity["entity"] for entity in turned] == ["contact/Ana Soto", ANA]
-    several = ana("entities", "search", "--query", "Ana").json
-    assert {entity["entity"] for entity in several["items"]} == {ANA, "contact/Ana Soto"}
-    assert len(ana("entities", "search", "--query", "Ana", "-o", "jsonl").out.splitlines()) == 2
-    assert "contact/Ana Soto" in ana("entities", "list", "-o", "table").out
-    none = ana("entities", "search", "--query", "nobody")
-    assert none.json["items"] == []
-    assert "Nothing matches" in ana("entities", "search", "--query", "nobody", "-o", "table").out
-
-
-def test_pages_go_on_where_they_ended(cli: Cli) -> None:
-    """A limit cuts the answer, and its cursor goes on without repeating anything."""
-    records = [{"entity_type": "thing", "name": f"thing {number}"} for number in range(5)]
-    cli("store", f"--json={json.dumps(records)}")
-    for words in (("list",), ("search", "--query", "thing")):
-        seen: list[str] = []
-        further: tuple[str, ...] = ()
-        for _ in range(5):
-            page = cli("entities", *words, "--limit", "2", *further).json
-            # The last page may hold one entity, and is a list all the same.
-            seen += [entity["entity"] for entity in page["items"]]
-            if page["cursor"] is None:
-                break
-            further = ("--cursor", page["cursor"])
-        assert sorted(seen) == [f"thing/thing {number}" for number in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -452,16 +276,6 @@ def test_duplicates_are_shown_and_not_joined(cli: Cli) -> None:
     cli("store", "--json", '[{"entity_type":"contact","name":"Nobody Else"}]')
     alone = cli("entities", "list", "--duplicates-of", "contact/Nobody Else", "-o", "table")
     assert "No other entity shares an identifying value." in alone.out
-
-
-def test_a_schema_is_inferred_from_what_is_stored(cli: Cli, tmp_path: Path) -> None:
-    """What `schema infer` writes can be registered as it is."""
-    cli("store", '--json=[{"entity_type":"loan","name":"a","amount":5},{"entity_type":"loan","name":"b","open":true}]')
-    ran = cli("schemas", "infer", "loan")
-    assert {"amount", "open"} <= set(ran.json["properties"])
-    assert "amount" in cli("schemas", "infer", "loan", "-o", "table").out
-    (tmp_path / "loan.json").write_text(ran.out, "utf-8")
-    assert cli("schemas", "register", str(tmp_path / "loan.json"), "--entity-type", "loan").code == 0
 
 
 def test_rebuild_changes_no_state(ana: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,20 +44,6 @@ def address(server: Server) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-def test_two_agents_disagree_behind_a_server(server: Server, run: Run) -> None:
-    """The story of two agents ends in one city, both observations and the reason, from afar as well."""
-    db = ("--db", address(server))
-    for city in ("Barcelona", "San Francisco"):
-        assert run("store", f"--json={ANA % city}", *db)[0] == 0
-    code, out, _ = run("entities", "search", "--query", "Ana Rivera", "--entity-type", "contact", "-o", "table", *db)
-    assert code == 0
-    assert "all 2 preserved" in out
-    assert "arrived later; no observation time was given" in out
-    assert run("correct", "contact/Ana Rivera", "--set", "city=Girona", "--reason", "she said", *db)[0] == 0
-    assert json.loads(run("show", "contact/Ana Rivera", *db)[1])["fields"]["city"] == "Girona"
-    assert json.loads(run("show", "contact/Ana Rivera", "--as-of", "1", *db)[1])["fields"]["city"] == "Barcelona"
-
-
 READS = (
     "show 'contact/Ana Rivera'",
     "entities list",

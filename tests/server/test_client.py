@@ -27,7 +27,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.summary import summary_of
 from woodrat.server.keys import Keyring
-from woodrat.testing.ledgers import answers_about, tell
+from woodrat.testing.ledgers import answers_about
 
 Start = Callable[..., Server]
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,28 +66,6 @@ def said(past: Any) -> dict[str, Any]:
         "entities": {str(ref): answers_about(past, ref) for ref in refs},
         "entries": past.log.entries(),
     }
-
-
-def test_the_story_is_the_same_behind_a_server(agents: tuple[Any, Any, Ledger]) -> None:
-    """Told through a server, the story of every verb leaves a ledger that says the same there and here, at any time."""
-    a, b, here = agents
-    reports = [report for report in tell(a, b) if report is not None]
-    assert all(isinstance(report, woodrat.Report) for report in reports)
-    assert said(a) == said(here)
-    for moment in (0, 5, "@before", reports[20].position):
-        assert said(a.at(moment)) == said(here.at(moment))
-    assert a.at(valid_at="2025-06-02T00:00:00Z").show("contact/Ana Rivera") == here.at(
-        valid_at="2025-06-02T00:00:00Z"
-    ).show("contact/Ana Rivera")
-    last = here.position
-    assert a.diff(3, last) == here.diff(3, last)
-    assert a.diff(3, "now", "thing/1") == here.diff(3, "now", "thing/1")
-    assert a.diff_against(a.show("thing/2")).changes == ()
-    assert a.sources.content(here.sources.list().items[0].source) == b"Ana Rivera, Tarragona\n"
-    assert a.schemas.show("thing") == here.schemas.show("thing")
-    assert a.schemas.infer("company") == here.schemas.infer("company")
-    assert here.blame("contact/Ana Rivera", "city") == a.blame("contact/Ana Rivera", "city")
-    assert {claim.agent for claim in a.blame("contact/Ana Rivera")["city"]} == {"a", "b"}
 
 
 RULES = [woodrat.Rule("rejected", {"score": {"lt": 600}}), woodrat.Rule("approved", {"score": {"gte": 600}})]
@@ -238,45 +216,6 @@ def test_several_values_of_one_argument_reach_the_server(agents: tuple[Any, Any,
         assert found == here.recall("Lugo", k=5, threshold=0, **asked)
 
 
-def test_runs_are_told_as_they_are_here(agents: tuple[Any, Any, Ledger]) -> None:
-    """Records of runs, reasons, recall, lineage, impact, stale decisions and what-if say what they say here."""
-    a, _, here = agents
-    a.store({"entity_type": "loan", "id": "42", "creditScore": 580})
-    rules = [{"chosen": "rejected", "when": {"creditScore": {"lt": 600}}}]
-    steps = [{"decide": {"stage": "risk", "facts": "loan/42", "rules": rules, "default": "approved"}}]
-    runs = [
-        a.runs.import_({"query": "Approve #42?", "subject": "loan/42", "steps": steps, "answer": "no"})[0]
-        for _ in range(2)
-    ]
-    a.runs.judge(runs[0], "good", score=0.5)
-    said = a.correct("loan/42", {"creditScore": 700}).observations[0]
-    assert a.runs.show(runs[0]) == here.runs.show(runs[0])
-    assert [one.id for one in a.runs.list(subject="loan/42").items] == [one.id for one in here.runs.list().items]
-    assert a.why("loan/42").items == here.why("loan/42").items
-    assert a.recall("Approve #42?") == here.recall("Approve #42?")
-    assert not a.recall("something else entirely?")
-    assert a.lineage(f"{runs[0]}#risk") == here.lineage(f"{runs[0]}#risk")
-    assert a.impact(said) == here.impact(said)
-    second = a.impact(said, limit=1).next_page()
-    assert second is not None
-    assert second == here.impact(said, limit=1).next_page()
-    assert a.stale().items == here.stale().items
-    assert len(a.stale().items) == 2
-    assert a.runs.diff(*runs) == here.runs.diff(*runs)
-    assert a.runs.group(runs, reward_min=0.4) == here.runs.group(runs, reward_min=0.4)
-    tried = a.runs.import_(
-        [{"query": "?", "steps": [{"kind": "note", "text": "."}], "id": f"t{n}", "task": n} for n in (7, 8)]
-    )
-    for chosen in ({"task": 7}, ["task=7"], {"id": "t7"}, "id=t7"):
-        assert a.runs.group(attribute=chosen).main.runs == here.runs.group(attribute=chosen).main.runs == tried[:1]
-    assert a.what_if(runs[0], set={"loan/42#creditScore": 650}) == here.what_if(
-        runs[0], set={"loan/42#creditScore": 650}
-    )
-    flip: dict[str, Any] = {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}
-    assert a.bisect(**flip) == here.bisect(**flip)
-    assert a.bisect(**flip)
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -420,18 +359,6 @@ def test_a_run_is_recorded_through_the_server(agents: tuple[Any, Any, Ledger], m
     with pytest.raises(RuntimeError), a.run("Fail?") as failed:
         raise RuntimeError("no")
     assert (here.runs.show(failed.id).status, failed.ended) == ("error", True)
-
-
-def test_it_can_be_awaited(start: Start) -> None:
-    """`aopen` gives the same verbs as coroutines."""
-    server = start()
-
-    async def work() -> Any:
-        ledger = await woodrat.aopen(f"http://127.0.0.1:{server.port}")
-        await ledger.store(ANA)
-        return await ledger.show("contact/Ana Rivera")
-
-    assert asyncio.run(work()).fields["city"] == "Barcelona"
 
 
 def decide(ledger: Any, number: str = "42") -> Any:

@@ -155,28 +155,6 @@ def test_recordings_come_as_other_tools_write_them(start: Start, keyring: Keyrin
         assert there.runs.diff(run, json.loads(odd)).same
 
 
-def test_runs_are_compared_and_supposed(server: Server) -> None:
-    """Two runs, a crowd of them, what-if and bisect are answered as the library does."""
-    runs = []
-    for score in (580, 720):
-        loan(server, score)
-        run = begin(server)
-        step(server, run, "decide", {"stage": "risk", "facts": "loan/42", "rules": RULES, "default": "approved"})
-        server.call("POST", f"/v1/runs/{run}/end", {})
-        runs.append(run)
-    parted = server.call("POST", "/v1/runs/diff", {"first": runs[0], "second": runs[1]}).json
-    assert "creditScore" in str(parted)
-    assert "creditScore" in str(server.call("POST", "/v1/runs/group", {"runs": runs}).json)
-    text = server.call("GET", f"/v1/runs/{runs[0]}/text?projection=full&budget=500").json
-    assert (text["run"], text["projection"], 0 < text["tokens"] <= 500) == (runs[0], "full", True)
-    assert "creditScore" in text["text"]
-    supposed = server.call("POST", "/v1/what-if", {"run": runs[0], "set": {"loan/42#creditScore": 700}}).json
-    assert "approved" in str(supposed)
-    flip = server.call("POST", "/v1/bisect", {"what": "loan/42", "when": {"creditScore": {"gte": 600}}}).json
-    assert "creditScore" in str(flip)
-    assert server.call("POST", "/v1/diff-against", {"known": []}).json["changes"]
-
-
 def test_a_rule_that_is_faulty_or_lacks_a_fact_is_refused(start: Start) -> None:
     """All that is wrong with rules is told at once; a decision that lacks a fact may be sent again with its key."""
     server = start()

@@ -15,26 +15,33 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, redirect_stderr, redirect_stdout
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, redirect_stderr, redirect_stdout
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol, get_origin
 from unittest import mock
 
+from tests.server.server import Server
 from tests.server.test_serve import MAIN, serve
 
 import woodrat
 from woodrat.api import codec
+from woodrat.api.ledger import Ledger
 from woodrat.api.verb import Verb
 from woodrat.api.verbs import verbs
 from woodrat.cli import verbs as commands
 from woodrat.cli.main import main
+from woodrat.cli.serve import endpoints
 from woodrat.cli.verbs.declaration import destination, label
 from woodrat.clock import SystemClock
+from woodrat.engines.open import engine_for
+from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import Page
 from woodrat.merge.diff import Changes
+from woodrat.server.app import App
 from woodrat.server.keys import KEYS_TENANT, Keyring
+from woodrat.server.limits import Limits
 
 TENANT = "lending"
 AGENTS = ("crm", "web", "loan-officer")
@@ -153,12 +160,29 @@ def keys_in(db: Path) -> dict[str, str]:
         return {agent: keyring.create(TENANT, agent, ["*"])[1] for agent in AGENTS}
 
 
+@contextmanager
+def served(db: Path) -> Iterator[tuple[Server, dict[str, str]]]:
+    """Serve a new database in this process, with a key for each agent."""
+    keys, clock = keys_in(db), SystemClock()
+    with closing(engine_for(db)) as engine:
+        operator = Ledger(engine, tenant=KEYS_TENANT, agent="operator", clock=clock, policies=registry(()))
+        app = App(
+            engine,
+            Keyring(operator, clock),
+            clock=clock,
+            policies=registry(()),
+            endpoints=endpoints(),
+            limits=Limits(),
+        )
+        with Server(app) as server:
+            yield server, keys
+
+
 @asynccontextmanager
 async def client(folder: Path) -> AsyncIterator[Surface]:
-    """The Python client of a server, which is a process of its own, with a key for each agent."""
-    keys = keys_in(folder / "served.db")
-    with serve(folder / "served.db") as (port, _):
-        ledgers = {agent: woodrat.open(f"http://127.0.0.1:{port}", key=key) for agent, key in keys.items()}
+    """The Python client of a server, with a key for each agent."""
+    with served(folder / "served.db") as (server, keys):
+        ledgers = {agent: woodrat.open(f"http://127.0.0.1:{server.port}", key=key) for agent, key in keys.items()}
         yield Library(ledgers.__getitem__)
         for ledger in ledgers.values():
             ledger.close()
@@ -333,7 +357,7 @@ WHOLE = 100_000
 
 
 class Tools:
-    """The official client against `woodrat mcp`, a process for each agent."""
+    """The official client of MCP, one for each agent."""
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
         self._client_of = client_of
@@ -414,18 +438,35 @@ def unmarked(found: dict[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def mcp(folder: Path) -> AsyncIterator[Surface]:
-    """MCP over standard input and output."""
+    """MCP over HTTP, with a key for each agent."""
+    from tests.mcp.conftest import over_http
+
+    with served(folder / "mcp.db") as (server, keys):
+        async with clients(lambda agent: over_http(server, keys[agent])) as client_of:
+            yield Tools(client_of)
+
+
+@asynccontextmanager
+async def mcp_of_processes(folder: Path) -> AsyncIterator[Surface]:
+    """MCP over standard input and output: `woodrat mcp`, a process for each agent."""
     from tests.mcp.conftest import over_stdio
 
+    async with clients(lambda agent: over_stdio(folder / "stdio.db", agent, "auto", TENANT)) as client_of:
+        yield Tools(client_of)
+
+
+@asynccontextmanager
+async def clients(connect: Callable[[str], Any]) -> AsyncIterator[Callable[[str], Any]]:
+    """Connect each agent when it first calls."""
     async with AsyncExitStack() as stack:
-        clients: dict[str, Any] = {}
+        connected: dict[str, Any] = {}
 
         async def client_of(agent: str) -> Any:
-            if agent not in clients:
-                clients[agent] = await stack.enter_async_context(over_stdio(folder / "mcp.db", agent, "auto", TENANT))
-            return clients[agent]
+            if agent not in connected:
+                connected[agent] = await stack.enter_async_context(connect(agent))
+            return connected[agent]
 
-        yield Tools(client_of)
+        yield client_of
 
 
 # Telling
@@ -436,6 +477,7 @@ SURFACES: Mapping[str, Callable[[Path], Any]] = {
     "command line, served": served_command_line,
     "client": client,
     "mcp": mcp,
+    "mcp, stdio": mcp_of_processes,
 }
 
 
@@ -480,7 +522,7 @@ async def tell(surface: Surface, story: Mapping[str, Any]) -> list[Any]:
                 raise NotImplementedError
             answer = await surface.call(step["as"], step["verb"], given, at)
             for _ in range(INDEXING_TRIES if step["verb"] == "recall" else 0):  # a server indexes in the background
-                if not isinstance(answer, dict) or "vector" not in str(answer.get("remark")):
+                if not isinstance(answer, dict) or not answer.get("lacking"):
                     break
                 await asyncio.sleep(0.05)
                 answer = await surface.call(step["as"], step["verb"], given, at)

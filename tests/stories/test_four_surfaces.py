@@ -1,6 +1,6 @@
 """One story file, four surfaces: the library, the command line, the client of a server and MCP answer alike.
 
-The command line is told to a database, and to a server too.
+The command line is told to a database, and to a server too; MCP over HTTP, and over standard input and output.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tests.stories.surfaces import SURFACES, alike, tell
 
 pytestmark = pytest.mark.model  # commands and servers are processes of their own, which compare by it
 
-SERVED = "command line, served"
-SERVED_TOO = ("two_agents_disagree", "two_runs_part")
-"""Stories that are also told through commands to a server; in the long profile all are."""
+PROCESSES = ("command line, served", "mcp, stdio")
+TOLD_TO_PROCESSES = ("two_agents_disagree", "two_runs_part")
+"""Stories that are also told through processes; in the long profile all are."""
 FULL = os.environ.get("WOODRAT_FAULTS") == "full"
 STORIES = sorted((Path(__file__).parent / "told").glob("*.json"))
 
@@ -41,7 +41,7 @@ def told(story: dict[str, Any], name: str, folder: Path) -> list[Any]:
 def test_a_story_is_the_same_through_all_surfaces(file: Path, tmp_path: Path) -> None:
     """Every step has the answer, or the error, that it has in the library, on every surface that has its verb."""
     story = json.loads(file.read_text("utf-8"))
-    wanted = [name for name in SURFACES if name != SERVED or FULL or file.stem in SERVED_TOO]
+    wanted = [name for name in SURFACES if name not in PROCESSES or FULL or file.stem in TOLD_TO_PROCESSES]
     answers = {name: told(story, name, tmp_path) for name in wanted}
     expected = answers.pop("library")
     for name, found in answers.items():
