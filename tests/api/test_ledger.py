@@ -42,8 +42,6 @@ THING: dict[str, Any] = {
 }
 """A type with one field for each policy, of its name."""
 
-RANKED = ["latest", "highest_priority", "first", "max", "min"]
-
 
 @pytest.fixture
 def ledger() -> woodrat.Ledger:
@@ -405,14 +403,6 @@ def test_deleting_what_is_deleted(ledger: woodrat.Ledger) -> None:
     assert ledger.position == head
 
 
-def test_a_withdrawn_delete(ledger: woodrat.Ledger) -> None:
-    """A delete is withdrawn like any other observation."""
-    ledger.store([contact()])
-    (deleted,) = ledger.delete(ANA).observations
-    ledger.retract(deleted)
-    assert not ledger.show(ANA).deleted
-
-
 # retract
 
 
@@ -449,61 +439,6 @@ def test_what_was_withdrawn_stays_readable(ledger: woodrat.Ledger) -> None:
 
 
 # correct
-
-
-@pytest.mark.parametrize("policy", RANKED)
-def test_a_correction_holds_under_every_ranked_policy(ledger: woodrat.Ledger, policy: str) -> None:
-    """A correction holds against every assertion, whatever the policy and whatever the clocks say."""
-    ledger.schemas.register(THING)
-    ledger.store([thing(**{policy: 5})])
-    report = ledger.correct("thing/t", {policy: 4}, observed_at="2020-01-01T00:00:00Z", reason="misread")
-    assert report.changes[0].fields == (FieldChange(policy, True, 5, True, 4),)
-    for value, time, priority in ((9, "2026-01-01T00:01:00Z", 9), (1, "2019-01-01T00:00:00Z", 0)):
-        assert ledger.store([thing(**{policy: value})], observed_at=time, priority=priority).changes == ()
-    snapshot = ledger.show("thing/t")
-    assert snapshot.fields[policy] == 4
-    assert snapshot.blame[policy].corrected
-    assert snapshot.blame[policy].observation == report.observations[0]
-
-
-@pytest.mark.parametrize("policy", RANKED)
-def test_a_to_b_to_a_is_three_facts(ledger: woodrat.Ledger, policy: str) -> None:
-    """Each correction replaces the one before it, even when the clocks run backwards."""
-    ledger.schemas.register(THING)
-    ledger.store([thing(**{policy: 5})])
-    times = ["2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z"]
-    chain = []
-    for value, time in zip((4, 6, 4), times, strict=True):
-        chain.append(ledger.correct("thing/t", {policy: value}, observed_at=time).observations[0])
-        assert ledger.show("thing/t").fields[policy] == value
-    assert len(set(chain)) == 3
-    ledger.retract(chain[1])
-    assert ledger.show("thing/t").blame[policy].observation == chain[2]
-    ledger.retract(chain[2])
-    assert ledger.show("thing/t").blame[policy].observation == chain[0]
-
-
-def test_the_end_of_a_chain_withdrawn(ledger: woodrat.Ledger) -> None:
-    """Withdrawing the last correction brings back the one before it, and the last of all the assertion."""
-    ledger.store([contact(city="Barcelona")])
-    one = ledger.correct(ANA, {"city": "Girona"}).observations[0]
-    two = ledger.correct(ANA, {"city": "Reus"}).observations[0]
-    ledger.retract(two)
-    assert ledger.show(ANA).fields["city"] == "Girona"
-    ledger.retract(one)
-    assert ledger.show(ANA).fields["city"] == "Barcelona"
-
-
-def test_the_middle_of_a_chain_withdrawn(ledger: woodrat.Ledger) -> None:
-    """Withdrawing the middle of a chain revives nothing below it, until its end is withdrawn too."""
-    ledger.store([contact(city="Barcelona")])
-    ledger.correct(ANA, {"city": "Girona"})
-    middle = ledger.correct(ANA, {"city": "Reus"}).observations[0]
-    end = ledger.correct(ANA, {"city": "Olot"}).observations[0]
-    ledger.retract(middle)
-    assert ledger.show(ANA).fields["city"] == "Olot"
-    ledger.retract(end)
-    assert ledger.show(ANA).fields["city"] == "Girona"
 
 
 def test_a_correction_names_what_it_replaces(ledger: woodrat.Ledger) -> None:
@@ -655,22 +590,6 @@ def test_a_position_is_one_once_the_log_has_reached_it(ledger: woodrat.Ledger) -
     assert ledger.at(end).show(ANA).fields["city"] == "Barcelona"
 
 
-def test_effective_reads_rank_by_observed_at(ledger: woodrat.Ledger) -> None:
-    """Of what was true by then, the claim seen last wins, not the one that holds since last."""
-    ledger.store([contact(city="Girona")], valid_from="2024-01-01T00:00:00Z")
-    ledger.store([contact(city="Barcelona")], valid_from="2020-01-01T00:00:00Z")
-    assert ledger.at(valid_at="2025-01-01T00:00:00Z").show(ANA).fields["city"] == "Barcelona"
-
-
-def test_retractions_always_count(ledger: woodrat.Ledger) -> None:
-    """What was withdrawn was never true, at any effective time; what was known then is another question."""
-    ledger.store([contact(city="Barcelona")], valid_from="2020-01-01T00:00:00Z")
-    wrong = ledger.store([contact(city="Girona")], valid_from="2021-01-01T00:00:00Z")
-    ledger.retract(wrong.observations)
-    assert ledger.at(valid_at="2022-01-01T00:00:00Z").show(ANA).fields["city"] == "Barcelona"
-    assert ledger.at(wrong.position, valid_at="2022-01-01T00:00:00Z").show(ANA).fields["city"] == "Girona"
-
-
 def test_moments(ledger: woodrat.Ledger) -> None:
     """A moment is a position, a timestamp, `now` or a tag; a timestamp reads what was recorded by then."""
     one = ledger.store([contact(city="Barcelona")])
@@ -689,18 +608,6 @@ def test_moments(ledger: woodrat.Ledger) -> None:
     ledger.tag("before", recorded)
     assert ledger.at("@before").show(ANA).fields["city"] == "Barcelona"
     assert ledger.at("@before").show(ANA).position == one.position
-
-
-def test_no_later_entry_changes_an_earlier_answer(ledger: woodrat.Ledger) -> None:
-    """The answer at a position stays, whatever is written afterwards, schemas included."""
-    ledger.store([{"entity_type": "boat", "name": "g", "crew": 3}])
-    ledger.store([{"entity_type": "boat", "name": "g", "crew": 2}])
-    then = ledger.position
-    before = ledger.at(then).show("boat/g"), ledger.at(then).fingerprint()
-    ledger.schemas.register({"title": "boat", "properties": {"crew": {"x-woodrat-merge": "max"}}})
-    ledger.store([{"entity_type": "boat", "name": "g", "crew": 9}])
-    assert ledger.show("boat/g").fields["crew"] == 9
-    assert (ledger.at(then).show("boat/g"), ledger.at(then).fingerprint()) == before
 
 
 # relate, merge, split
@@ -762,20 +669,6 @@ def test_split_says_when_a_path_remains(ledger: woodrat.Ledger) -> None:
     assert ledger.split(ANA).hints == ()
     assert len(ledger.show(ANA).members) == 1
     assert len(ledger.show(BO).members) == 2
-
-
-def test_a_deleted_member_contributes_nothing(ledger: woodrat.Ledger) -> None:
-    """Deletion stays with the member; a group is deleted when all of it is."""
-    ledger.store([contact(city="Barcelona"), contact("Bo", phone="1")])
-    ledger.merge(ANA, BO)
-    ledger.delete(ANA)
-    assert ledger.show(ANA).fields == {"name": "Bo", "phone": "1"}
-    assert not ledger.show(ANA).deleted
-    ledger.delete(BO)
-    assert ledger.show(BO).deleted
-    assert ledger.show(BO).fields == {}
-    ledger.restore(ANA)
-    assert ledger.show(BO).fields == {"city": "Barcelona", "name": "Ana"}
 
 
 def test_a_correction_of_a_group(ledger: woodrat.Ledger) -> None:

@@ -13,13 +13,12 @@ from woodrat.canon.ids import Ref
 from woodrat.merge import BUILTIN, Policy
 from woodrat.merge.blame import Verdict, blame
 from woodrat.merge.rules import Rules
-from woodrat.state.observation import ASSERT, CORRECT, DELETE, RESTORE, RETRACT, Observation, say
+from woodrat.state.observation import ASSERT, CORRECT, DELETE, Observation, say
 from woodrat.state.schema import parse_schema
 from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 from woodrat.testing.clock import FixedClock
 
 BOAT = Ref("boat", "gull")
-TWIN = Ref("boat", "tern")
 FIELD = "x"
 
 CONTESTED = ["latest", "highest_priority", "first"]
@@ -57,12 +56,6 @@ def correction(value: Json, second: int = 1, *replaces: Observation, **parts: An
     return claim(value, second, op=CORRECT, replaces=[o.digest for o in replaces], **parts)
 
 
-def retraction(*targets: Observation, second: int = 9) -> Observation:
-    """Return a retraction of these."""
-    names = [target.digest for target in targets]
-    return say(targets[0].entity, RETRACT, agent="crm", observed_at=when(second), replaces=names)
-
-
 def marker(op: str, *replaces: Observation, entity: Ref = BOAT, second: int = 9) -> Observation:
     """Return a delete or restore."""
     return say(entity, op, agent="crm", observed_at=when(second), replaces=[o.digest for o in replaces])
@@ -89,12 +82,6 @@ def value_for(policy: str, number: int) -> Json:
 
 
 # Ranks
-
-
-@pytest.mark.parametrize("policy", RANKED)
-def test_the_only_claim(policy: str) -> None:
-    """A claim without rivals wins for being the only one."""
-    assert told(rules(policy), claim(1)) == [(True, "the only claim")]
 
 
 @pytest.mark.parametrize(
@@ -180,75 +167,7 @@ def _larger(a: Any, b: Any) -> Any:
 # Corrections
 
 
-@pytest.mark.parametrize("policy", RANKED)
-def test_a_correction_stands(policy: str) -> None:
-    """A standing correction wins against every assertion, and each of them names it."""
-    fixed = correction(5, 1)
-    assert told(rules(policy), claim(9, 2, priority=9), fixed, claim(1, 0)) == [
-        (False, f"correction {fixed.id} stands"),
-        (True, "a correction holds against every assertion"),
-        (False, f"correction {fixed.id} stands"),
-    ]
-
-
-@pytest.mark.parametrize("policy", RANKED)
-def test_a_replaced_correction(policy: str) -> None:
-    """A correction that another replaced says by which."""
-    one = correction(5, 9)
-    two = correction(6, 1, one)
-    assert told(rules(policy), one, two) == [
-        (False, f"replaced by correction {two.id}"),
-        (True, "a correction holds against every assertion"),
-    ]
-
-
-def test_a_chain_of_corrections() -> None:
-    """Each link of a chain names the one after it, also when that one was withdrawn."""
-    one = correction(5, 1)
-    two = correction(6, 2, one)
-    three = correction(7, 3, two)
-    gone = retraction(two)
-    assert told(rules("latest"), one, two, three) == [
-        (False, f"replaced by correction {two.id}"),
-        (False, f"replaced by correction {three.id}"),
-        (True, "a correction holds against every assertion"),
-    ]
-    first, second, third = told(rules("latest"), one, two, three, gone)
-    assert first == (False, "replaced by a correction that was replaced itself")
-    assert second == (False, f"withdrawn by {gone.id}")
-    assert third == (True, "a correction holds against every assertion")
-
-
-def test_corrections_that_did_not_see_each_other() -> None:
-    """Unreplaced corrections rank as latest among themselves, under every ranked policy."""
-    for policy in RANKED:
-        assert told(rules(policy), correction(9, 1), correction(1, 2)) == [
-            (False, "of corrections that did not see each other, observed earlier"),
-            (True, "of corrections that did not see each other, observed later"),
-        ]
-
-
-def test_a_withdrawn_correction_lets_assertions_win() -> None:
-    """With its correction withdrawn, an assertion wins again."""
-    fixed = correction(5, 2)
-    gone = retraction(fixed)
-    assert told(rules("latest"), claim(1), fixed, gone) == [
-        (True, "the only claim"),
-        (False, f"withdrawn by {gone.id}"),
-    ]
-
-
 # Withdrawn, unfitting, deleted, frozen
-
-
-@pytest.mark.parametrize("policy", EVERY)
-def test_a_withdrawn_claim(policy: str) -> None:
-    """A withdrawn claim says by which retraction, and takes part again when that is withdrawn."""
-    kept, wrong = claim(value_for(policy, 1), 1), claim(value_for(policy, 2), 2)
-    gone = retraction(wrong)
-    assert told(rules(policy), kept, wrong, gone)[1] == (False, f"withdrawn by {gone.id}")
-    back = retraction(gone)
-    assert "withdrawn" not in told(rules(policy), kept, wrong, gone, back)[1][1]
 
 
 @pytest.mark.parametrize("policy", EVERY)
@@ -284,186 +203,10 @@ def test_removals_where_nothing_can_be_removed() -> None:
     assert (found.value, found.removed) == (None, ("a",))
 
 
-def test_an_unfitting_correction_replaces_nothing() -> None:
-    """A correction that does not fit is a loser that says so, and the assertion stays."""
-    fixed = correction(99, 2)
-    assert told(rules("latest", maximum=9), claim(1), fixed) == [
-        (True, "the only claim"),
-        (False, "does not fit: expected at most 9, got 99 (number)"),
-    ]
-
-
-def test_an_unfitting_correction_of_a_correction_replaces_nothing() -> None:
-    """The correction that an unfitting one names stays in force."""
-    good = correction(5, 1)
-    bad = correction(99, 2, good)
-    assert told(rules("latest", maximum=9), good, bad)[0] == (True, "a correction holds against every assertion")
-
-
-@pytest.mark.parametrize("policy", EVERY)
-def test_claims_of_a_deleted_entity(policy: str) -> None:
-    """Of a deleted entity no claim takes part; those that would, say so."""
-    gone = marker(DELETE)
-    ((wins, reason),) = told(rules(policy), claim(value_for(policy, 1)), gone)
-    assert not wins
-    assert reason.startswith("boat/gull is deleted; it would take part: ")
-    back = marker(RESTORE, gone)
-    assert told(rules(policy), claim(value_for(policy, 1)), gone, back)[0][0]
-
-
-@pytest.mark.parametrize("policy", EVERY)
-def test_claims_of_a_deleted_member(policy: str) -> None:
-    """In a group, the claims of a deleted member lose for that, and the others take part."""
-    mine, theirs = claim(value_for(policy, 1), 1), claim(value_for(policy, 2), 2, entity=TWIN)
-    gone = marker(DELETE, entity=TWIN)
-    found = told(rules(policy), mine, theirs, gone, members=(BOAT, TWIN))
-    assert found[0][0]
-    assert found[1] == (False, "boat/tern is deleted")
-
-
-def test_claims_of_a_group_are_ranked_together() -> None:
-    """Claims of joined entities compete, and each verdict names its own entity."""
-    mine, theirs = claim(1, 1), claim(2, 2, entity=TWIN)
-    found = verdicts(rules("latest"), mine, theirs, members=(BOAT, TWIN))
-    assert (found[mine.id].wins, found[mine.id].entity) == (False, BOAT)
-    assert (found[theirs.id].wins, found[theirs.id].entity) == (True, TWIN)
-
-
-def test_a_retraction_of_another_entity_has_no_effect() -> None:
-    """A retraction acts only on observations of the entity it states, even inside a group."""
-    theirs = claim(2, 2, entity=TWIN)
-    misplaced = say(BOAT, RETRACT, agent="crm", observed_at=when(9), replaces=[theirs.digest])
-    assert told(rules("latest"), theirs, misplaced, members=(BOAT, TWIN)) == [(True, "the only claim")]
-
-
-def test_a_frozen_type() -> None:
-    """On a frozen type only assertions act: a correction says that it has no effect, a retraction has none."""
-    event = Ref("audit_event", "1")
-    said = claim(1, 1, entity=event)
-    fixed = claim(2, 2, op=CORRECT, entity=event)
-    gone = retraction(said)
-    assert told(rules("first", "audit_event"), said, fixed, gone, marker(DELETE, entity=event), members=(event,)) == [
-        (True, "the only claim"),
-        (False, "has no effect: audit_event takes assertions only"),
-    ]
-
-
 # Union
 
 
-def test_elements_decided() -> None:
-    """Under union a claim takes part while it decides an element, and says how many it decides."""
-    one, two = claim(["a", "b"], 1), claim(["b", "c"], 2)
-    assert told(rules("union"), one, two) == [
-        (True, "decides 1 of the 2 elements it speaks of"),
-        (True, "decides 2 of the 2 elements it speaks of"),
-    ]
-
-
-def test_every_element_decided_by_others() -> None:
-    """A claim all of whose elements are decided by others names one of those, and says if there are more."""
-    one, two = claim(["a", "b"], 1), claim(["a", "b"], 2)
-    assert told(rules("union"), one, two)[0] == (False, f"every element it speaks of is decided by {two.id}")
-    three = claim(["b"], 3)
-    named = min((two, three), key=lambda o: o.digest)
-    assert told(rules("union"), one, two, three)[0] == (
-        False,
-        f"every element it speaks of is decided by {named.id} and others",
-    )
-
-
-def test_a_removal_decides() -> None:
-    """A removal takes part by keeping an element out; at equal rank the assertion decides."""
-    said = claim(["a"], 1)
-    removal = say(BOAT, ASSERT, agent="crm", observed_at=when(2), remove={FIELD: ["a"]})
-    assert told(rules("union"), said, removal) == [
-        (False, f"every element it speaks of is decided by {removal.id}"),
-        (True, "decides 1 of the 1 elements it speaks of"),
-    ]
-    tied = say(BOAT, ASSERT, agent="crm", observed_at=when(1), remove={FIELD: ["a"]})
-    assert [wins for wins, _ in told(rules("union"), said, tied)] == [True, False]
-
-
-def test_a_claim_about_no_element() -> None:
-    """An empty list speaks of no element, and takes no part while others do."""
-    assert told(rules("union"), claim([], 1), claim(["a"], 2))[0] == (False, "speaks of no element")
-
-
-def test_a_correction_of_elements() -> None:
-    """A correction decides the elements it speaks of, against later assertions."""
-    said = claim(["a", "b"], 5)
-    fixed = say(BOAT, CORRECT, agent="crm", observed_at=when(1), fields={FIELD: ["a"]}, remove={FIELD: ["b"]})
-    assert told(rules("union"), said, fixed) == [
-        (False, f"every element it speaks of is decided by {fixed.id}"),
-        (True, "decides 2 of the 2 elements it speaks of"),
-    ]
-
-
 # Sum and append
-
-
-@pytest.mark.parametrize("policy", ["sum", "append"])
-def test_every_original_counts(policy: str) -> None:
-    """Under sum and append every claim counts."""
-    assert told(rules(policy), claim(value_for(policy, 1), 1), claim(value_for(policy, 2), 2)) == [(True, "counts")] * 2
-
-
-@pytest.mark.parametrize("policy", ["sum", "append"])
-def test_a_correction_stands_in(policy: str) -> None:
-    """A correction stands in for its original, and both name each other."""
-    one, two = claim(value_for(policy, 1), 1), claim(value_for(policy, 2), 2)
-    fixed = correction(value_for(policy, 5), 1, one)
-    assert told(rules(policy), one, two, fixed) == [
-        (False, f"correction {fixed.id} stands in for it"),
-        (True, "counts"),
-        (True, f"stands in for {one.id}"),
-    ]
-
-
-@pytest.mark.parametrize("policy", ["sum", "append"])
-def test_several_corrections_of_one_original(policy: str) -> None:
-    """Of corrections of one original that did not see each other one counts, and the other says which."""
-    one = claim(value_for(policy, 1), 1)
-    early, late = correction(value_for(policy, 5), 2, one), correction(value_for(policy, 4), 3, one)
-    assert told(rules(policy), one, early, late) == [
-        (False, f"correction {late.id} stands in for it"),
-        (False, f"correction {late.id} of the same original ranks higher"),
-        (True, f"stands in for {one.id}"),
-    ]
-
-
-@pytest.mark.parametrize("policy", ["sum", "append"])
-def test_a_replaced_stand_in(policy: str) -> None:
-    """A correction of a correction replaces it, and the original names the one that counts."""
-    one = claim(value_for(policy, 1), 1)
-    fixed = correction(value_for(policy, 5), 9, one)
-    again = correction(value_for(policy, 6), 2, one, fixed)
-    assert told(rules(policy), one, fixed, again) == [
-        (False, f"correction {again.id} stands in for it"),
-        (False, f"replaced by correction {again.id}"),
-        (True, f"stands in for {one.id}"),
-    ]
-
-
-@pytest.mark.parametrize("policy", ["sum", "append"])
-def test_a_void_correction(policy: str) -> None:
-    """A correction that names no single original is void, and says so, beside originals and alone."""
-    one, two = claim(value_for(policy, 1), 1), claim(value_for(policy, 2), 2)
-    void = "names no single original that it could stand in for"
-    nothing = correction(value_for(policy, 5), 3)
-    both = correction(value_for(policy, 6), 3, one, two)
-    assert told(rules(policy), one, two, nothing, both) == [(True, "counts")] * 2 + [(False, void)] * 2
-    assert told(rules(policy), nothing) == [(False, void)]
-
-
-@pytest.mark.parametrize("policy", ["sum", "append"])
-def test_a_correction_of_a_withdrawn_original(policy: str) -> None:
-    """A correction still counts when its original is withdrawn: it was said by itself."""
-    one = claim(value_for(policy, 1), 1)
-    fixed = correction(value_for(policy, 5), 2, one)
-    gone = retraction(one)
-    found = told(rules(policy), one, fixed, gone)
-    assert found == [(False, f"withdrawn by {gone.id}"), (True, f"stands in for {one.id}")]
 
 
 # What a verdict shows
