@@ -454,6 +454,12 @@ def faults(arguments: Sequence[str]) -> int:
     return run_steps([Step("faults", long)], WOODRAT_FAULTS="full")
 
 
+def mutants(arguments: Sequence[str]) -> int:
+    """change the code in small ways, in a copy, and list the changes that no test notices; `mutants --help`"""
+    set_up()
+    return run(PYTHON, "-m", "tests.mutants", *arguments)
+
+
 def lint(_: Sequence[str]) -> int:
     """ruff check, ruff format --check, mypy"""
     set_up()
@@ -515,9 +521,10 @@ def lock(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    command.__name__: command for command in (setup, test, laws, faults, lint, bench, docs, ui, demo, release, lock)
+    command.__name__: command
+    for command in (setup, test, laws, faults, mutants, lint, bench, docs, ui, demo, release, lock)
 }
-TAKES_ARGUMENTS = {"test", "laws", "faults", "bench", "demo", "release", "lock"}
+TAKES_ARGUMENTS = {"test", "laws", "faults", "mutants", "bench", "demo", "release", "lock"}
 
 
 def help_text() -> str:

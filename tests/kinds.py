@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 ACROSS: Final = frozenset(
-    {"bench", "contract", "differential", "docs", "faults", "golden", "laws", "release", "stories"}
+    {"bench", "contract", "differential", "docs", "faults", "golden", "laws", "mutants", "release", "stories"}
 )
 """Folders whose tests are about more than one room."""
 SURFACES: Final = frozenset({"adapters", "api", "cli", "inspector", "mcp", "neotoma", "otlp", "server", "surfaces"})
