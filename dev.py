@@ -334,8 +334,11 @@ MYPY = Step("mypy --strict", (PYTHON, "-m", "mypy"))
 
 
 def pytest(*arguments: str) -> tuple[str | Path, ...]:
-    """Return the command that runs pytest with these arguments."""
-    return (PYTHON, "-m", "pytest", "-n", WORKERS, *arguments)
+    """Return the command that runs pytest with these arguments.
+
+    Each process keeps to modules of its own as long as it can, so that what the tests of a module share is made once.
+    """
+    return (PYTHON, "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", *arguments)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.server.keys import KEYS_TENANT, Keyring
 
-SPELLS = 5
+SPELLS = 3
 """For how many spells the neighbour is noisy, after a first one in which the server may have to get used to it."""
 ROUNDS = 100
 """How many rounds a spell has; in each the other tenant looks once, reads one history and writes once."""
@@ -211,7 +211,7 @@ def watched(
     key, secret = places.keyring.create("noisy", "a", ["read"])
     bystander = Bystander(port, server, places.quiet_key)
     bystander.spell()
-    spells = [bystander.spell() for _ in range(3)]
+    spells = [bystander.spell() for _ in range(2)]
     alone = mean(spell[0] for spell in spells), mean(spell[1] for spell in spells)
     factors: list[float] = []
     with Noise(port, secret, call, body) as noise:

@@ -140,8 +140,9 @@ def own() -> Iterator[postgres.Own]:
         yield server
 
 
-def test_a_server_that_is_killed_and_started_again(own: postgres.Own) -> None:
+def test_a_server_that_is_killed_and_started_again(own: postgres.Own, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls fail with what to do while it is away and go on by themselves after it; each is stored once."""
+    monkeypatch.setattr("woodrat.engines.postgres.engine.CONNECT_SECONDS", 2)
     engine = PostgresEngine(own.url)
     acknowledged: dict[str, int] = {}
     failed: list[Unavailable] = []
