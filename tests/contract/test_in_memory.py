@@ -1,4 +1,7 @@
-"""SQLite in memory keeps the contract: views and writes share one connection there."""
+"""SQLite in memory keeps the contract of logs, writes and reads: views and writes share one connection there.
+
+What is derived and how it is verified is the same SQL as in a file, where the whole contract is kept.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,13 @@ from woodrat.engines.sqlite.in_memory import InMemoryEngine
 if "woodrat.testing.contract" not in sys.modules:
     pytest.register_assert_rewrite("woodrat.testing.contract")
 
-from woodrat.testing.contract import EngineContract
+from woodrat.testing.contract.log import LogContract
+from woodrat.testing.contract.read import ReadingContract
+from woodrat.testing.contract.write import WritingContract
 
 
-class TestInMemoryEngine(EngineContract):
-    """The contract, in memory."""
+class TestInMemoryEngine(LogContract, WritingContract, ReadingContract):
+    """The contract of a log, in memory."""
 
     def make_engine(self) -> InMemoryEngine:
         return InMemoryEngine()

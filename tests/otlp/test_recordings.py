@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.otlp.test_translation import shown, taken_in
 
@@ -75,6 +75,7 @@ def test_two_turns_part_where_the_tool_answered_otherwise(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
+@settings(max_examples=settings.default.max_examples // 4)  # type: ignore[union-attr]
 @given(data=st.data())
 def test_order_and_batches_do_not_matter_to_any_framework(name: str, data: st.DataObject) -> None:
     """The spans of a recording in any order, in any batches, some of them sent again, give the same run records."""

@@ -96,11 +96,13 @@ class Place:
     def breaches(self, role: str) -> list[str]:
         """Try every door with a role; return those by which the runs came to say something else."""
         found = []
+        before, marked = self.seen(), self.foreign()
         for name, door in DOORS.items():
-            before, marked = self.seen(), self.foreign()
             door(self.scene(role))
-            if self.seen() != before or (self.foreign() != marked and not name.startswith("import")):
+            after, now = self.seen(), self.foreign()
+            if after != before or (now != marked and not name.startswith("import")):
                 found.append(name)
+            before, marked = after, now
         return found
 
     def close(self) -> None:
