@@ -54,7 +54,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 BROWSER_SETTING = "WOODRAT_BROWSER"
 """Names the browser that tests use, where it is none of these."""
 FAST = "--fast"
-"""The option of `test` for a first answer in under two minutes."""
+"""The option of `test` for a first answer in under a minute."""
 AT_ONCE_SECONDS = 5
 """How long the tests wait for mypy: with its cache it is done by then, and a mistake is told before they begin."""
 
