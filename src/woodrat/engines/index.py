@@ -112,10 +112,10 @@ class IndexWrites(WritableTables, Indexes):
     def end(self, position: int, rows: Iterable[tuple[str, bytes]]) -> None:
         """End rows, by index and key: they are no longer true from a position on. Those that are not there are not.
 
-        One that began at the position itself was never true, and is forgotten.
+        One that began at the position itself was never true, and is forgotten. To name a row twice is to name it once.
         """
         tenant = self.tenant_number
-        ending = sorted((tenant, index, key) for index, key in rows)
+        ending = sorted({(tenant, index, key) for index, key in rows})
         if ending:
             for index in {row[1] for row in ending}:
                 self.memory.at_hand.pop(index, None)

@@ -266,7 +266,7 @@ class DerivingContract(Contract):
             write.put([IndexRow("i", b"c", 0, b"old", 1)])
             write.set_meta("m", b"1")
         with suppress(Crash), engine.transaction(TenantId("t")) as write:
-            write.end(1, [("i", b"a"), ("i", b"none")])
+            write.end(1, [("i", b"a"), ("i", b"none"), ("i", b"a")])
             write.put([IndexRow("i", b"a", 1, b"again")])
             write.drop("i", b"b")
             write.set_meta("m", None)
