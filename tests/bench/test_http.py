@@ -20,7 +20,7 @@ def anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_writes_over_http_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both addresses, the bare handler and the library come out with what a call costs, and nothing is left."""
-    words = ["--http", "--clients", "1", "2", "--seconds", "1", "--turns", "1", "--calls", "5", "--json"]
+    words = ["--http", "--clients", "1", "2", "--seconds", "0.3", "--turns", "1", "--calls", "5", "--json"]
     bench.main([*words, "--dir", str(tmp_path)])
     rows = json.loads(capsys.readouterr().out)
     assert [row["clients"] for row in rows] == [1, 2]
@@ -33,7 +33,7 @@ def test_writes_over_http_are_measured(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_busy_server_stays_within_its_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Clients that page, search, look and write all get answers, and the server takes no more than it may."""
-    words = ["--memory", "--entities", "300", "--clients", "3", "--seconds", "3", "--json"]
+    words = ["--memory", "--entities", "300", "--clients", "3", "--seconds", "2", "--json"]
     bench.main([*words, "--dir", str(tmp_path)])
     found = json.loads(capsys.readouterr().out)
     assert set(found["answers"]) == {"observations", "pages", "searches", "shows", "stores"}
