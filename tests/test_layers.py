@@ -7,6 +7,7 @@ function or under TYPE_CHECKING: a layer that is only crossed sometimes is cross
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
@@ -228,6 +229,14 @@ def test_every_import_points_to_a_lower_room() -> None:
     """No file imports from above its room, touches the world where it is pure, or reads the clock."""
     found = [fault for file, source in sources().items() for fault in faults(file, source)]
     assert not found, "\n".join(found)
+
+
+def test_the_map_is_drawn_in_the_order_of_imports() -> None:
+    """ARCHITECTURE shows the rooms from the top to the bottom, and from left to right on one line."""
+    text = (SOURCE.parent / "ARCHITECTURE.md").read_text("utf-8").partition("## The map\n")[2].partition("\n## ")[0]
+    drawn = "\n".join(line for line in text.splitlines() if line.startswith("    "))
+    rooms = [name.removesuffix(".py") for name in re.findall(r"\b([a-z]+(?=/\s)|[a-z_]+\.py\b)", drawn)]
+    assert [room for room in rooms if room in ORDER] == [*reversed(ORDER)]
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
