@@ -19,8 +19,7 @@ from bench.retrieval.measure import index_of
 from woodrat.canon import moment
 from woodrat.recall import calibration, embedders, times, vectors
 from woodrat.recall.query import query_of
-from woodrat.recall.search import Question as Asked
-from woodrat.recall.search import Search, narrowed
+from woodrat.recall.search import MemorySearch, RecallQuestion, narrowed
 
 FALSE_RATE = 0.04
 """What part of the questions about nothing may have an answer; those here are near to what is stored on purpose."""
@@ -38,13 +37,13 @@ RIDGE = 1e-3
 STEPS = 2_000
 
 
-def asked(index: Any, text: str, embedder: Any) -> Asked:
+def asked(index: Any, text: str, embedder: Any) -> RecallQuestion:
     """Return a question as recall asks it."""
     now = moment.from_micros(int(NOW.timestamp() * 1_000_000))
     said = times.understood(text, now)
     vector = None if embedder is None else vectors.as_numpy(embedders.embed(embedder, [text])[0])
     narrow = narrowed(text, said, index)
-    return Asked(
+    return RecallQuestion(
         query=query_of(narrow.text, index, len(index)),
         vector=vector,
         square=0.0 if vector is None else float(vector @ vector),
@@ -61,7 +60,7 @@ def examples(index: Any, names: dict[str, str], questions: Sequence[Question], e
     """Yield for each question its candidates: (terms of the sum, the part that is not fitted, whether right)."""
     for question in questions:
         gold = {names[ref] for ref in question.gold}
-        scored = Search(index, asked(index, question.text, embedder)).scored()
+        scored = MemorySearch(index, asked(index, question.text, embedder)).scored()
         rows = [
             (calibration.terms(each.features), calibration.fixed(each.features), each.memory.of in gold)
             for each in scored

@@ -65,7 +65,7 @@ def by_vectors(index: PassageIndex, embedder: Any) -> Answer:
     from woodrat.recall import embedders, vectors
 
     rows = [row for row, square in enumerate(index.squares) if square]
-    matrix = numpy.stack(list(index.vectors_of(rows)))
+    matrix = index.vectors[rows]
     lengths = numpy.sqrt([index.squares[row] for row in rows])
 
     def answer(question: str) -> list[str]:

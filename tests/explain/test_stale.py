@@ -8,7 +8,7 @@ import pytest
 from tests.runs.story import loan, record
 
 from woodrat.canon.form import Json
-from woodrat.explain.remake import is_whole, remake
+from woodrat.explain.remake import DecisionNow, Remade, from_models, is_whole
 from woodrat.runs import steps
 from woodrat.runs.facts import facts_of
 from woodrat.runs.rules import Rule, body_of, evaluate
@@ -35,6 +35,11 @@ def decided(score: int, rules: list[Rule] = RULES, mode: str = "decide", **given
 def now(value: Json, name: str = "creditScore") -> dict[str, Fact]:
     """Return one fact as it is believed now."""
     return {name: Fact(name, value, {"kind": "read"})}
+
+
+def remake(decision: Decision, now: dict[str, Fact]) -> DecisionNow:
+    """Return what a decision would come to on these facts."""
+    return Remade(decision).on(now, from_models(decision))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from woodrat.recall import identifiers
-from woodrat.recall.identifiers import asked_for, named_in, naming, pairs_in
+from woodrat.recall.identifiers import named_in, naming, pairs_in
 from woodrat.state.tokens import tokens
 
 PAGE = (Path(__file__).parents[2] / "docs/formats/recall.md").read_text("utf-8")
@@ -23,7 +23,8 @@ EXAMPLES = [line.rpartition("->")[::2] for line in BLOCK[1].splitlines()]
 @pytest.mark.parametrize(("question", "expected"), EXAMPLES)
 def test_examples_of_the_page_hold(question: str, expected: str) -> None:
     """Every question of the format page asks for what stands beside it."""
-    assert ", ".join(map(str, asked_for(json.loads(question)))) == expected.strip()
+    found = naming(json.loads(question))
+    assert ", ".join(map(str, found.hashed or found.coded or found.bare)) == expected.strip()
 
 
 def test_a_text_names_what_is_written_as_an_identifier() -> None:
@@ -55,7 +56,7 @@ def test_every_token_with_a_digit_is_told_apart_once(text: str) -> None:
 @given(st.text(max_size=200))
 def test_no_text_breaks_it(text: str) -> None:
     """Any text can be asked about."""
-    asked_for(text)
+    naming(text)
     pairs_in([text])
 
 

@@ -63,8 +63,3 @@ def test_packing_hardly_changes_a_direction(values: list[float]) -> None:
 def test_a_dimension_out_of_range_is_a_fault(dimension: object) -> None:
     """An embedder whose dimension is not a number in range is at fault."""
     assert vectors.dimension_faults(dimension)
-
-
-def test_the_cosine_with_nothing_is_nothing() -> None:
-    """A vector without length is equally far from everything."""
-    assert vectors.cosine(0, 0, 9) == 0.0

@@ -25,7 +25,7 @@ from woodrat.runs.recorder.recalls import RecallFound
 if TYPE_CHECKING:
     from woodrat.recall.reader import Recall, Recalled
     from woodrat.recall.request import RecallRequest
-    from woodrat.recall.search import Match
+    from woodrat.recall.search import RecallMatch
     from woodrat.runs.record import RunRecord
     from woodrat.runs.recorder.run import Run
 
@@ -162,12 +162,12 @@ class ToldMemories(reader.NoMemories):
         self._hits = {hit.ref: hit for hit in answer.hits}
         self._near = {near.ref: near for near in answer.rejected}
 
-    def told(self, match: Match) -> Recalled:
+    def told(self, match: RecallMatch) -> Recalled:
         """Return the hit as the server told it, with the score it had; one it does not tell of has no text."""
         hit = self._hits.get(match.of)
         return super().told(match) if hit is None else replace(hit, score=match.score)
 
-    def marked(self, match: Match, mark: str | None) -> Match:
+    def marked(self, match: RecallMatch, mark: str | None) -> RecallMatch:
         """Return a match with the text that the server told."""
         known = self._near.get(match.of) or self._hits.get(match.of)
         return replace(match, text=known.text) if match.reason and known is not None else match

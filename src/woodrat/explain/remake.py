@@ -28,7 +28,6 @@ from woodrat.state.fact import Fact
 
 SAME, FLIP, UNKNOWN = "same", "flip", "unknown"
 """What would come of a decision."""
-OUTCOMES: Final = frozenset({SAME, FLIP, UNKNOWN})
 
 UNMOVED: Final = "nothing it looked at would be otherwise"
 """Why a decision stays the same on the facts it was made on."""
@@ -283,11 +282,6 @@ class Remade:
 def _has_rules(decision: Decision) -> bool:
     """Return whether the rules are on record, of which there may be none."""
     return decision.rules_on_record and SNAPSHOT not in decision.attributes
-
-
-def remake(decision: Decision, now: Mapping[str, Fact]) -> DecisionNow:
-    """Return what a decision would come to now on these facts; what came from a model might be otherwise now."""
-    return Remade(decision).on(now, from_models(decision))
 
 
 def rules_key(body: Mapping[str, Any]) -> bytes:

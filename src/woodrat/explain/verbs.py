@@ -8,30 +8,41 @@ from typing import TYPE_CHECKING, Any
 from woodrat.errors import Fault, NotFound, shown
 from woodrat.explain.reader import searches
 from woodrat.explain.reader import stale as stale_reader
-from woodrat.explain.reader.gathered import Gathered
 from woodrat.explain.reader.impact import ImpactSearch, direct_place, impact_page
 from woodrat.explain.reader.lineage import PLACE, LineageSearch, cut_of, lineage_page, reaches
+from woodrat.explain.reader.stale import later_change, was_believed
 from woodrat.explain.reader.tracer import Tracer, depth_faults, open_tracer, text_faults
+from woodrat.explain.references import evidence, named_observations
 from woodrat.ledger.moments import here
 from woodrat.ledger.pages import page_request
 from woodrat.ledger.read import Reader
 from woodrat.records import replace
+from woodrat.runs.evidence import Evidence
+from woodrat.runs.flip_search import margin_of, origin_sources
+from woodrat.runs.margin import FactSource
+from woodrat.runs.origin import origin_words
 from woodrat.runs.reader.recounter import Recounter, open_recounter, run_record
 from woodrat.runs.reader.why import why_page
 from woodrat.runs.step_order import STEP_KINDS, numbered_steps
 from woodrat.runs.step_page import steps_page
 from woodrat.runs.steps import Read
+from woodrat.runs.values import REDACTED
 from woodrat.state.asof import AsOf
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from woodrat.canon.form import Json
     from woodrat.context import Context
     from woodrat.explain.impact import Impact
     from woodrat.explain.lineage import LineageTree
     from woodrat.explain.stale import Stale
     from woodrat.ledger.pages import Page
+    from woodrat.runs.evidence import Document, LaterChange
     from woodrat.runs.reader.why import Reason
     from woodrat.runs.record import RunRecord
     from woodrat.runs.step_page import RunSteps
+    from woodrat.runs.steps import Decision
 
 
 def lineage(context: Context, what: object, *, depth: object, limit: object, cursor: object) -> LineageTree:
@@ -104,17 +115,72 @@ def impact(
     return answer.followed_by(following)
 
 
+Evidenced = tuple[Any, Any, tuple[str, ...]]
+"""Entity, field and the observations behind the value that was read; of any other origin only the observations."""
+
+
+class EvidenceLookup:
+    """The documents behind the facts of decisions, and later changes of these; looked up once for equal evidence."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._documents: dict[Evidenced, tuple[Document, ...]] = {}
+        self._changes: dict[Evidenced, LaterChange | None] = {}
+        self._open: dict[Evidenced, bool] = {}
+        """Which evidence is not what the log says now, so that it is looked up what it said then."""
+        self._unchecked: dict[tuple[Evidenced, Any], bool] = {}
+        """By evidence and position, whether the log does not show it there."""
+
+    def _look_up(self, origin: Mapping[str, Any]) -> Evidenced:
+        """Look up what belongs to an origin; return what that is kept by."""
+        place = (origin.get("entity"), origin.get("field")) if origin.get("kind") == "read" else (None, None)
+        key: Evidenced = (*place, named_observations(origin))
+        if key not in self._changes:
+            self._documents[key] = tuple(self._tracer.documents(origin))
+            change = self._changes[key] = later_change(self._tracer, origin)
+            said = [self._tracer.observation(id) for id in key[2]]
+            self._open[key] = origin.get("kind") == "read" and (change is not None or not said or None in said)
+        at = origin.get("position")
+        if self._open[key] and (key, at) not in self._unchecked:
+            self._unchecked[key, at] = not was_believed(self._tracer, origin)
+        return key
+
+    def __call__(self, decision: Decision) -> Decision:
+        """Return a decision with its margin, the documents behind it and what became of its evidence."""
+        values, looked = decision.known_facts, evidence(decision)
+        told: list[Evidence] = []
+        sources = origin_sources(decision)
+        for fact, origin in decision.fact_origins.items():
+            key = self._look_up(origin)
+            documents = self._documents[key]
+            if documents:
+                # What several observations say that came from one document is wrong together.
+                named = [FactSource("document", item.source, item.name or item.source) for item in documents]
+                inside = {item.observation for item in documents}
+                rest = [source for source in sources[fact] if source.id not in inside]
+                sources[fact] = (*dict.fromkeys(named), *rest)
+            if fact in looked:
+                since = self._since(key, values.get(fact))
+                unchecked = self._unchecked.get((key, origin.get("position")), False)
+                told.append(Evidence(fact, values.get(fact), origin_words(origin), documents, since, unchecked))
+        return replace(decision, margin=margin_of(decision, sources), looked_at=tuple(told))
+
+    def _since(self, key: Evidenced, before: Json) -> LaterChange | None:
+        change = self._changes[key]
+        return change if change is None or before != REDACTED else replace(change, now=REDACTED)
+
+
 def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page[Reason]:
     """Return the decisions about a subject, each with its margin, the documents behind it and what became of them."""
-    return why_page(context, ref, limit=limit, cursor=cursor, explain=lambda found: Gathered(_tracer(found)))
+    return why_page(context, ref, limit=limit, cursor=cursor, explain=lambda found: EvidenceLookup(_tracer(found)))
 
 
 def run(context: Context, id: object) -> RunRecord:
     """Return a run, its decisions with their margins, the documents behind them and what became of these since."""
     with open_recounter(context) as recounter:
         record = run_record(recounter, id)
-        gathered = Gathered(_tracer(recounter))
-        decisions = tuple(map(gathered, record.decisions))
+        lookup = EvidenceLookup(_tracer(recounter))
+        decisions = tuple(map(lookup, record.decisions))
         reads = tuple(_told_of_log(recounter, read) for read in record.reads)
     return replace(record, decisions=decisions, reads=reads) if decisions or reads else record
 
@@ -135,11 +201,11 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
                     f"{record.id} has no step {step}{of_kind}; {there}. Nothing was changed. Read it without `step`.",
                     {"run": record.id, "step": step},
                 )
-        gathered = Gathered(_tracer(recounter))
+        lookup = EvidenceLookup(_tracer(recounter))
         page = [
             replace(
                 each,
-                decision=None if each.decision is None else gathered(each.decision),
+                decision=None if each.decision is None else lookup(each.decision),
                 read=None if each.read is None else _told_of_log(recounter, each.read),
             )
             for each in steps[skip : skip + request.limit]

@@ -135,12 +135,6 @@ def _is_code(found: str) -> bool:
     return _DIGIT.search(found) is not None and _LETTER.search(found) is not None
 
 
-def asked_for(question: str) -> tuple[Identifier, ...]:
-    """Return the identifiers a question names: those written with #, or else codes, or else its plain numbers."""
-    found = naming(question)
-    return found.hashed or found.coded or found.bare
-
-
 def named_in(texts: Iterable[str]) -> frozenset[str]:
     """Return the tokens that texts name, and the codes they are part of.
 

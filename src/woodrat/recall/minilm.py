@@ -48,7 +48,7 @@ class MiniLM:
         return load().embed(texts)
 
 
-class Model:
+class SentenceModel:
     """The model, loaded."""
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ def _give_back() -> None:
 
 
 @cache
-def load() -> Model:
+def load() -> SentenceModel:
     """Return the model, loaded once; `Unavailable` where its package is missing or another one."""
-    return Model()
+    return SentenceModel()
 
 
 def is_installed() -> bool:

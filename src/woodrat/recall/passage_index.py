@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form, moment
 from woodrat.recall import words
-from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, DOCUMENT, FACT, GONE, NOTE, RECALLED, Passage
+from woodrat.recall.passages import ANSWERED, ASKED, DECIDED, DOCUMENT, GONE, RECALLED, Passage
 from woodrat.records import dataclass
 from woodrat.state.tokens import spans
 
@@ -113,7 +112,7 @@ def row_of(run: str, found: Passage, body: dict[str, Any]) -> PassageRow:
     )
 
 
-class Memory:
+class IndexedMemory:
     """One thing that a recall can find, as the index knows it."""
 
     __slots__ = (
@@ -193,10 +192,9 @@ class PassageIndex:
         self.unembedded: set[int] = set()
         """Rows with a text and without a vector."""
         # Memories.
-        self.memories: list[Memory] = []
-        self.current: dict[str, Memory] = {}
+        self.memories: list[IndexedMemory] = []
+        self.current: dict[str, IndexedMemory] = {}
         """The latest memory of a run, an entity or a piece of a document."""
-        self.of_conversation: dict[str, list[int]] = {}
         # Terms.
         self.postings: dict[str, array[int]] = {}
         """Rows by term."""
@@ -267,7 +265,7 @@ class PassageIndex:
         known = self.current.get(run)
         return set() if known is None else {self.agents[row] for row in known.rows}
 
-    def _memory(self, position: int, item: PassageRow) -> Memory | None:
+    def _memory(self, position: int, item: PassageRow) -> IndexedMemory | None:
         """Return the memory that a passage belongs to; what was believed before ends where something else begins."""
         known = self.current.get(item.of)
         if item.kind == ASKED and known is not None and self.speakers(item.of) - {item.agent}:
@@ -286,13 +284,13 @@ class PassageIndex:
             return None
         return self._begin(item.kind, item.of, position)
 
-    def _begin(self, kind: str, of: str, position: int) -> Memory:
-        memory = Memory(len(self.memories), kind, of, position)
+    def _begin(self, kind: str, of: str, position: int) -> IndexedMemory:
+        memory = IndexedMemory(len(self.memories), kind, of, position)
         self.memories.append(memory)
         self.current[of] = memory
         return memory
 
-    def _start(self, memory: Memory, row: int, item: PassageRow) -> None:
+    def _start(self, memory: IndexedMemory, row: int, item: PassageRow) -> None:
         assert memory.started == NEVER, "a run starts once"
         memory.started, memory.marked = row, item.recall
         memory.asked_pairs, memory.asked_names = item.pairs, item.names
@@ -380,15 +378,3 @@ class PassageIndex:
         if own:
             products[fromiter(own, int64)] = stack([self.unheld[row] for row in own]) @ wanted
         return products
-
-    def vectors_of(self, rows: Sequence[int]) -> Iterator[Any]:
-        """Yield the vectors of some rows."""
-        for row in rows:
-            yield self.vectors[row]
-
-    def text_of(self, memory: Memory, until: int) -> str:
-        """Return all that a memory says in the first rows."""
-        return "\n".join(self.texts[row] for row in memory.rows if row < until and self.texts[row])
-
-
-__all__ = ["FACT", "NOTE", "Memory", "PassageIndex", "PassageRow", "row_of", "unpack_row"]

@@ -206,7 +206,7 @@ _LABELS: Final = ("name", "title", "full_name", "label")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FactLine:
     """One line of what is believed of an entity, from one agent."""
 
     kind: str
@@ -244,7 +244,7 @@ def label_of(type: str, key: str, ends: tuple[str, str] | None, fields: Mapping[
     return next((fields[name] for name in _LABELS if isinstance(fields.get(name), str) and fields[name]), key)
 
 
-def lines_of(type: str, key: str, ends: tuple[str, str] | None, stated: Mapping[str, Stated]) -> list[Line]:
+def lines_of(type: str, key: str, ends: tuple[str, str] | None, stated: Mapping[str, Stated]) -> list[FactLine]:
     """Return the lines of an entity: what each agent said of it, a few fields to a line."""
     fields = {name: each.value for name, each in stated.items()}
     if type == NOTE_TYPE and isinstance(fields.get("text"), str):
@@ -256,7 +256,7 @@ def lines_of(type: str, key: str, ends: tuple[str, str] | None, stated: Mapping[
         value = _text(stated[name].value)[:VALUE_CHARACTERS_MAX]
         if value and value != label:
             by_agent.setdefault(stated[name].agent, []).append((name, f"{_words(name)} {value}"))
-    lines: list[Line] = []
+    lines: list[FactLine] = []
     for agent in sorted(by_agent):
         parts: list[tuple[str, str]] = []
         for part in (*by_agent[agent], None):
@@ -272,16 +272,16 @@ def lines_of(type: str, key: str, ends: tuple[str, str] | None, stated: Mapping[
     return lines[:LINES_MAX]
 
 
-def _note_lines(stated: Mapping[str, Stated]) -> list[Line]:
+def _note_lines(stated: Mapping[str, Stated]) -> list[FactLine]:
     text, about = _text(stated["text"].value), _text(stated["about"].value) if "about" in stated else ""
     subject = about.partition("/")[2] or about
     said = text if not subject or subject.lower() in text.lower() else f"{subject}: {text}"
     return [_line(NOTE, said, sorted(stated), stated, (text, about))]
 
 
-def _line(kind: str, text: str, names: list[str], stated: Mapping[str, Stated], spoken: tuple[str, ...]) -> Line:
+def _line(kind: str, text: str, names: list[str], stated: Mapping[str, Stated], spoken: tuple[str, ...]) -> FactLine:
     latest = max((stated[name] for name in names), key=lambda each: each.at)
-    return Line(
+    return FactLine(
         kind,
         text[:PASSAGE_CHARACTERS_MAX],
         latest.agent,

@@ -32,7 +32,7 @@ NAME_MIN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class QueryTerm:
     """One term of a question."""
 
     word: str
@@ -50,12 +50,12 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class RecallQuery:
     """A question as it is looked for."""
 
     text: str
     """The question."""
-    terms: tuple[Term, ...]
+    terms: tuple[QueryTerm, ...]
     """What it is about."""
     language: str
     """The language it is asked in."""
@@ -68,14 +68,14 @@ class Query:
         return sum(term.weight for term in self.terms)
 
 
-def query_of(question: str, index: PassageIndex, until: int) -> Query:
+def query_of(question: str, index: PassageIndex, until: int) -> RecallQuery:
     """Return a question as it is looked for among the first rows of an index."""
     folded = words.fold(question)
     found = list(spans(folded))
     language = words.language_of(token for token, _, _ in found[: 4 * TERMS_MAX])
     little = words.LITTLE[language] | words.LITTLE[words.ENGLISH]
     table = words.concepts()
-    terms: dict[str, Term] = {}
+    terms: dict[str, QueryTerm] = {}
     negated, skip, first = 0, False, True
     for place, (token, start, _) in enumerate(found):
         if skip:
@@ -101,7 +101,7 @@ def query_of(question: str, index: PassageIndex, until: int) -> Query:
             is_name = False
         against = negated > 0
         terms[token] = _term(token, concept, against, language, index, until, is_name)
-    return Query(question, tuple(terms.values()), language, naming(question))
+    return RecallQuery(question, tuple(terms.values()), language, naming(question))
 
 
 def _is_little_misspelled(token: str, index: PassageIndex) -> bool:
@@ -127,7 +127,7 @@ def _term(
     index: PassageIndex,
     until: int,
     is_name: bool,
-) -> Term:
+) -> QueryTerm:
     own = words.stem(token)
     table = words.concepts()
     same = {own, *(word for number in concept for word in table.stems[number])}
@@ -152,7 +152,7 @@ def _term(
     common = words.commonness(token)
     if language != words.ENGLISH and not is_name and own not in index.postings:
         common = max(common, 0.001)
-    return Term(
+    return QueryTerm(
         token,
         tuple(sorted(forms.items(), key=lambda form: (-form[1], form[0]))),
         weight(count, common, len(index)),
@@ -192,7 +192,7 @@ def _spellings(token: str, index: PassageIndex) -> list[tuple[str, float]]:
     return [(word, MISSPELLED[wrong]) for wrong, word in found[:SPELLINGS_MAX]]
 
 
-def strong(query: Query) -> tuple[Identifier, ...]:
+def strong(query: RecallQuery) -> tuple[Identifier, ...]:
     """Return the identifiers of a question that can be nothing else: with #, or codes such as ORD-88220."""
     return query.named.hashed or tuple(each for each in query.named.coded if _is_distinct(each))
 
@@ -203,7 +203,7 @@ def _is_distinct(found: Identifier) -> bool:
     return "@" in found.token or bool(found.code and digits >= 2) or digits >= 3 or bool(digits and not found.code)
 
 
-def weak(query: Query) -> tuple[Identifier, ...]:
+def weak(query: RecallQuery) -> tuple[Identifier, ...]:
     """Return what else of a question may name something by number."""
     if query.named.hashed:
         return query.named.coded + query.named.bare

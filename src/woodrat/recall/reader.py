@@ -19,7 +19,7 @@ from woodrat.recall.index import log_passages
 from woodrat.recall.passages import DOCUMENT, FACT, NOTE, document_pieces, document_text
 from woodrat.recall.query import query_of
 from woodrat.recall.request import QUESTION_CHARACTERS, RecallRequest
-from woodrat.recall.search import Match, Matches, Question, Search, narrowed, search
+from woodrat.recall.search import MemorySearch, RecallMatch, RecallMatches, RecallQuestion, narrowed, search
 from woodrat.recall.times import TimeWords
 from woodrat.record_json import WHEN_SET, Record, derived
 from woodrat.records import dataclass, field, replace
@@ -330,20 +330,20 @@ def remade(runs: FoundRuns, asked: RecallRequest, found: RecallFound, memories: 
     if found.error is not None:
         raise found.error
     known = memories or NoMemories()
-    hits: list[Match] = [
-        Match("run", hit.run, hit.score, hit.passage, hit.at, runs.said(hit.run, hit.at), 0) for hit in found.hits
+    hits: list[RecallMatch] = [
+        RecallMatch("run", hit.run, hit.score, hit.passage, hit.at, runs.said(hit.run, hit.at), 0) for hit in found.hits
     ]
     for other in found.others:
-        match = Match(other["kind"], other["of"], other["score"], other["passage"], other["at"], "", 0)
+        match = RecallMatch(other["kind"], other["of"], other["score"], other["passage"], other["at"], "", 0)
         hits.insert(min(int(other["rank"]), len(hits)), known.marked(match, other.get("mark")))
     near = []
     for each in found.rejected:
         kind, of, time = each.get("kind", "run"), each.get("of", each.get("run", "")), each.get("time")
         at = moment.to_micros(time) if isinstance(time, str) else 0
-        match = Match(kind, of, each["score"], "", 0, "", at, each["reason"])
+        match = RecallMatch(kind, of, each["score"], "", 0, "", at, each["reason"])
         near.append(match if kind == "run" else known.marked(match, each.get("mark")))
     understood = None if found.understood is None else TimeWords(**found.understood)
-    then, matches = _RunsThen(runs, found.running), Matches(tuple(hits), tuple(near))
+    then, matches = _RunsThen(runs, found.running), RecallMatches(tuple(hits), tuple(near))
     answer = _answer(then, asked, matches, known, understood, found.remark)
     return answer if found.embedder is None else replace(answer, embedder=found.embedder)
 
@@ -362,7 +362,7 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
         raise Refused([Fault("valid_at", "recall has no valid time", remedy)], NO_READ)
     if not asked.question.strip():
         with open_reader(context) as reader:
-            return _answer(LocalRuns(reader), asked, Matches((), ()), NoMemories(), None, EMPTY)
+            return _answer(LocalRuns(reader), asked, RecallMatches((), ()), NoMemories(), None, EMPTY)
     embedder = asked.embedder
     text = asked.question[:QUESTION_CHARACTERS]
     cached = recall_index.cached_index(context, embedder)
@@ -382,7 +382,7 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
             present = _now(reader.view, position, now)
             said = times.understood(text, moment.from_micros(present)) if present else None
             narrow = narrowed(text, said, index)
-            question = Question(
+            question = RecallQuestion(
                 query=query_of(narrow.text, index, index.rows_until(position)),
                 vector=vector,
                 square=0.0 if vector is None else float(vector @ vector),
@@ -410,10 +410,10 @@ def _recall(context: Context, asked: RecallRequest, now: str | None, run: Asking
             return replace(answer, lacking=_entries_lacking(reader, index, embedder, position))
 
 
-def _found(index: PassageIndex, question: Question, embedder: Embedder | None) -> Matches:
+def _found(index: PassageIndex, question: RecallQuestion, embedder: Embedder | None) -> RecallMatches:
     """Search; where candidates have no vectors yet, those with most of the question's words are embedded first."""
     if embedder is not None and index.unembedded:
-        first = Search(index, question)
+        first = MemorySearch(index, question)
         lacking = [
             row
             for each in first.scored()[:LATE_MAX]
@@ -488,17 +488,17 @@ def _asking(view: View, run: str) -> frozenset[str]:
 class FoundMemories(Protocol):
     """What is known of facts, notes and documents of which an answer tells."""
 
-    def told(self, match: Match) -> Recalled:
+    def told(self, match: RecallMatch) -> Recalled:
         """Return a match as a hit."""
 
-    def marked(self, match: Match, mark: str | None) -> Match:
+    def marked(self, match: RecallMatch, mark: str | None) -> RecallMatch:
         """Return a match of then with the text it had, by the mark of what was shown."""
 
 
 class NoMemories:
     """Where only runs are known."""
 
-    def told(self, match: Match) -> Recalled:
+    def told(self, match: RecallMatch) -> Recalled:
         """Return a match with what it says itself."""
         at = moment.from_micros(match.at) if match.at else None
         text = words.safe(match.text)[:TEXT_CHARACTERS_MAX]
@@ -506,7 +506,7 @@ class NoMemories:
             match.kind, match.of, None, match.score, match.passage, match.position, text, at, None, None, (), ()
         )
 
-    def marked(self, match: Match, mark: str | None) -> Match:
+    def marked(self, match: RecallMatch, mark: str | None) -> RecallMatch:
         """Return a match as it is."""
         return match
 
@@ -519,11 +519,11 @@ class LocalMemories:
     ) -> None:
         self._reader, self._index, self._left_out = reader, index, left_out
 
-    def told(self, match: Match) -> Recalled:
+    def told(self, match: RecallMatch) -> Recalled:
         """Return a match as a hit, with who said so and who confirmed it."""
         return self._document(match) if match.kind == DOCUMENT else self._entity(match)
 
-    def marked(self, match: Match, mark: str | None) -> Match:
+    def marked(self, match: RecallMatch, mark: str | None) -> RecallMatch:
         """Return a match with the line, or the piece of a document, that was nearest then."""
         if match.kind == DOCUMENT:
             return replace(match, text=self._piece(match))
@@ -533,7 +533,7 @@ class LocalMemories:
         shown = (_near_text(each.text) if match.reason else self._entity(each).text for each in found)
         return next((each for each, text in zip(found, shown, strict=True) if _mark(text) == mark), match)
 
-    def _entity(self, match: Match) -> Recalled:
+    def _entity(self, match: RecallMatch) -> Recalled:
         ref = ids.parse_ref(match.of)
         rows = [row for row in log_passages.rows_of_entity(self._reader, ref) if row.agent not in self._left_out]
         shown = self._reader.find(ref)
@@ -575,7 +575,7 @@ class LocalMemories:
                     others.add(observation.agent)
         return tuple(sorted(others))
 
-    def _document(self, match: Match) -> Recalled:
+    def _document(self, match: RecallMatch) -> Recalled:
         source_id, _, _ = match.of.partition("#")
         entry = self._reader.view.entry(match.position)
         delivery = None if entry is None or entry.body is None else source_form.stored(entry.body)
@@ -596,7 +596,7 @@ class LocalMemories:
             (source_id,),
         )
 
-    def _piece(self, match: Match) -> str:
+    def _piece(self, match: RecallMatch) -> str:
         """Return a piece of a document from its source, where no index is at hand."""
         source_id, _, number = match.of.partition("#")
         digest = ids.digest_of("source", source_id) or entry_index.source_by_id(self._reader.view, source_id)
@@ -610,7 +610,7 @@ class LocalMemories:
 def _answer(
     runs: FoundRuns,
     asked: RecallRequest,
-    found: Matches,
+    found: RecallMatches,
     memories: FoundMemories,
     understood: TimeWords | None,
     remark: str | None = None,
@@ -663,7 +663,7 @@ def _said_by(hit: Recalled) -> str:
     return f"said by {who} at {words.time(hit.at)}{priority}, {confirmed}"
 
 
-def _run_hit(runs: FoundRuns, match: Match) -> Recalled:
+def _run_hit(runs: FoundRuns, match: RecallMatch) -> Recalled:
     record = runs.find(match.of)
     if record is None:
         raise garbled(f"{match.of}: the index of runs")
@@ -685,7 +685,7 @@ def _run_hit(runs: FoundRuns, match: Match) -> Recalled:
     )
 
 
-def _rejected(runs: FoundRuns, match: Match) -> NearMiss:
+def _rejected(runs: FoundRuns, match: RecallMatch) -> NearMiss:
     assert match.reason is not None
     text, at = match.text, moment.from_micros(match.at) if match.at else None
     if match.kind == "run":

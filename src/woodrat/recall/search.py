@@ -21,11 +21,11 @@ from woodrat.recall.passage_index import (
     RUN,
     SCHEME_FROM,
     WORDLESS,
-    Memory,
+    IndexedMemory,
     PassageIndex,
 )
 from woodrat.recall.passages import FACT
-from woodrat.recall.query import Query, Term, strong, weak
+from woodrat.recall.query import QueryTerm, RecallQuery, strong, weak
 from woodrat.recall.times import TimeWords
 from woodrat.records import dataclass, replace
 
@@ -48,10 +48,10 @@ CROWDING: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RecallQuestion:
     """What is looked for, and among what."""
 
-    query: Query
+    query: RecallQuery
     """The question."""
     vector: Any
     """Its vector as a numpy array of whole components; none without an embedder."""
@@ -88,7 +88,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class RecallMatch:
     """One memory, as a search found it."""
 
     kind: str
@@ -110,12 +110,12 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class RecallMatches:
     """What a search found."""
 
-    hits: tuple[Match, ...]
+    hits: tuple[RecallMatch, ...]
     """Memories that passed, best first."""
-    rejected: tuple[Match, ...]
+    rejected: tuple[RecallMatch, ...]
     """The nearest of those that did not, when fewer passed than were wanted; follow-up questions last."""
 
 
@@ -123,7 +123,7 @@ class Matches:
 class Scored:
     """A candidate with its score."""
 
-    memory: Memory
+    memory: IndexedMemory
     row: int
     """The nearest passage."""
     features: Features
@@ -137,16 +137,16 @@ class Scored:
     """How sure it is that this answers the question, beside the others, 0 to 1."""
 
 
-def search(index: PassageIndex, asked: Question) -> Matches:
+def search(index: PassageIndex, asked: RecallQuestion) -> RecallMatches:
     """Return the best memories for a question."""
-    searching = Search(index, asked)
+    searching = MemorySearch(index, asked)
     return searching.matches()
 
 
-class Search:
+class MemorySearch:
     """One question on its way through an index."""
 
-    def __init__(self, index: PassageIndex, asked: Question) -> None:
+    def __init__(self, index: PassageIndex, asked: RecallQuestion) -> None:
         self.index, self.asked = index, asked
         self.rows = index.rows_until(asked.through)
         self.numpy: Any = None if asked.vector is None and self.rows < NUMPY_FROM else _numpy()
@@ -155,7 +155,7 @@ class Search:
         )
         """Memories that speak of the months or days that the question names."""
 
-    def matches(self) -> Matches:
+    def matches(self) -> RecallMatches:
         """Return what was found."""
         asked = self.asked
         judged = self.scored()
@@ -164,11 +164,11 @@ class Search:
         near = [each for each in judged if each.reason is not None or each.score < asked.threshold]
         found = tuple(self._match(each) for each in hits[: asked.k])
         if len(found) >= asked.k:
-            return Matches(found, ())
+            return RecallMatches(found, ())
         near.sort(key=lambda each: (self._is_follow_up(each.memory), -each.score, each.memory.of))
         below = f"its score is below the threshold {asked.threshold:g}"
         rejected = tuple(self._match(each, each.reason or below) for each in near[:REJECTED_MAX])
-        return Matches(found, rejected)
+        return RecallMatches(found, rejected)
 
     def scored(self) -> list[Scored]:
         """Return the candidates with their scores, best first; of equal ones those that decided, then the earlier ones.
@@ -211,7 +211,7 @@ class Search:
 
     # Which memories may be seen
 
-    def sees(self, memory: Memory) -> bool:
+    def sees(self, memory: IndexedMemory) -> bool:
         """Return whether a memory was there, is in scope, and may be read."""
         asked = self.asked
         if not memory.since <= asked.through < memory.until:
@@ -229,7 +229,7 @@ class Search:
             asked.conversation is None or run.conversation == asked.conversation
         )
 
-    def _rows(self, memory: Memory) -> list[int]:
+    def _rows(self, memory: IndexedMemory) -> list[int]:
         """Return the passages of a memory that count."""
         index, left_out = self.index, self.asked.not_from
         return [
@@ -240,7 +240,7 @@ class Search:
 
     # Words
 
-    def _strengths(self, term: Term) -> Any:
+    def _strengths(self, term: QueryTerm) -> Any:
         """Return by memory how much it has of a term."""
         index = self.index
         if self.numpy is None:
@@ -371,7 +371,7 @@ class Search:
 
     def _candidate(
         self,
-        memory: Memory,
+        memory: IndexedMemory,
         strengths: Sequence[Any],
         cosines: Any,
         identified: frozenset[int] | None,
@@ -421,7 +421,7 @@ class Search:
         matched = frozenset(term.word for term, counts in zip(terms, has, strict=True) if counts)
         return Scored(memory, near_row, features, matched, reason)
 
-    def _named(self, memory: Memory, identified: frozenset[int] | None, perhaps: frozenset[int] | None) -> float:
+    def _named(self, memory: IndexedMemory, identified: frozenset[int] | None, perhaps: frozenset[int] | None) -> float:
         """Return whether a question names a memory by number, or another one of its kind."""
         if identified is not None and memory.number in identified:
             return 1.0
@@ -429,7 +429,7 @@ class Search:
             return 0.5
         return -1.0 if any(self._has_another(memory, name) for name in weak(self.asked.query)) else 0.0
 
-    def _has_another(self, memory: Memory, name: Identifier) -> bool:
+    def _has_another(self, memory: IndexedMemory, name: Identifier) -> bool:
         """Return whether a memory has another number where the question has this one: loan 4107 for loan 4999.
 
         Only of words that name things by number: one that a reference begins with, or that many numbers follow.
@@ -484,7 +484,7 @@ class Search:
         best, row = max(found)
         return best, -row
 
-    def _not_named(self, memory: Memory) -> str:
+    def _not_named(self, memory: IndexedMemory) -> str:
         names = strong(self.asked.query)
         own = frozenset(memory.rows)
         lacking = [
@@ -496,7 +496,7 @@ class Search:
 
     # Time
 
-    def _untimely(self, memory: Memory) -> str | None:
+    def _untimely(self, memory: IndexedMemory) -> str | None:
         """Return why a memory is no hit by when it was said; none where that is no reason."""
         asked, at = self.asked, memory.at
         if asked.since is not None and at < asked.since:
@@ -509,10 +509,10 @@ class Search:
 
     # Order
 
-    def _is_follow_up(self, memory: Memory) -> bool:
+    def _is_follow_up(self, memory: IndexedMemory) -> bool:
         return memory.kind == RUN and memory.offered(self.rows) == FOLLOW_UP
 
-    def _tier(self, memory: Memory) -> int:
+    def _tier(self, memory: IndexedMemory) -> int:
         return OFFERED.index(kind) if memory.kind == RUN and (kind := memory.offered(self.rows)) in OFFERED else 0
 
     def _behind_decisions(self, hits: list[Scored]) -> list[Scored]:
@@ -531,7 +531,7 @@ class Search:
             ordered.append(each)
         return ordered
 
-    def _leads(self, memory: Memory) -> bool:
+    def _leads(self, memory: IndexedMemory) -> bool:
         return memory.kind == RUN and memory.offered(self.rows) == DECISION
 
     def _asks_about(self, one: Scored, other: Scored) -> bool:
@@ -555,9 +555,9 @@ class Search:
     def _weight(self, matched: frozenset[str]) -> float:
         return sum(term.weight for term in self.asked.query.terms if term.word in matched)
 
-    def _match(self, scored: Scored, reason: str | None = None) -> Match:
+    def _match(self, scored: Scored, reason: str | None = None) -> RecallMatch:
         index, memory = self.index, scored.memory
-        return Match(
+        return RecallMatch(
             memory.kind,
             memory.of,
             scored.score,
@@ -569,7 +569,7 @@ class Search:
         )
 
 
-def _contradicts(memory: Memory, name: Identifier) -> bool:
+def _contradicts(memory: IndexedMemory, name: Identifier) -> bool:
     """Return whether what a run was asked has another number where the question has this one: application 43.
 
     Or the number in another code: PROJ-12 where the question has JIRA-12.

@@ -66,17 +66,6 @@ def square(vector: bytes) -> int:
     return sum(map(mul, values, values))
 
 
-def dot(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return the dot product of two vectors of one dimension."""
-    return sum(map(mul, one, other))
-
-
-def cosine(product: int, square: int, other_square: int) -> float:
-    """Return the cosine of two vectors from their dot product and the squares of their lengths; 0 where one is 0."""
-    both = square * other_square
-    return product / math.sqrt(both) if both else 0.0
-
-
 def dimension_faults(dimension: object) -> list[Fault]:
     """Return what is wrong with a dimension."""
     if type(dimension) is int and 1 <= dimension <= DIMENSION_MAX:

@@ -25,7 +25,7 @@ ITEMS_MAX: Final = 100_000
 """The largest search that is remembered, in runs and what they wrote or decided."""
 
 
-class Search(Protocol):
+class RememberedSearch(Protocol):
     """A search that pages are shown from."""
 
     @property
@@ -37,8 +37,8 @@ class Search(Protocol):
         """How much it holds, in runs and what they wrote or decided."""
 
 
-S = TypeVar("S", bound=Search)
-_SEARCHES: WeakKeyDictionary[Engine, OrderedDict[Any, Search]] = WeakKeyDictionary()
+S = TypeVar("S", bound=RememberedSearch)
+_SEARCHES: WeakKeyDictionary[Engine, OrderedDict[Any, RememberedSearch]] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
@@ -58,7 +58,7 @@ def find(context: Context, tracer: Tracer, request: PageRequest, kind: type[S]) 
         return search
 
 
-def keep(context: Context, tracer: Tracer, request: PageRequest, search: Search) -> None:
+def keep(context: Context, tracer: Tracer, request: PageRequest, search: RememberedSearch) -> None:
     """Remember a search that has more pages."""
     if search.size > ITEMS_MAX:
         return

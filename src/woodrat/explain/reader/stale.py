@@ -120,7 +120,7 @@ def recorded_decision(position: int, kind: str, data: bytes) -> RecordedDecision
     return RecordedDecision(position, run, body) if isinstance(run, str) else None
 
 
-class Difference(NamedTuple):
+class BeliefDifference(NamedTuple):
     """A fact that a decision was made on and that is believed otherwise, or for other reasons, now."""
 
     key: str
@@ -140,14 +140,14 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StaleComparison:
     """A decision whose evidence is believed otherwise at a moment."""
 
     made: RecordedDecision
     """The decision."""
-    record: RunRecord | PlainRun
+    record: RunRecord | RunLine
     """Its run."""
-    differences: tuple[Difference, ...]
+    differences: tuple[BeliefDifference, ...]
     """What is believed otherwise, of what it looked at."""
     now: DecisionNow
     """What it would come to."""
@@ -173,7 +173,7 @@ class Comparison:
         )
 
 
-class PlainRun(NamedTuple):
+class RunLine(NamedTuple):
     """What an index says of a run that need not be read: all it read was of the present."""
 
     agent: str | None
@@ -196,12 +196,12 @@ class Spoken(NamedTuple):
     """What is believed."""
 
 
-def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
+def compare(beliefs: Beliefs, made: RecordedDecision) -> StaleComparison | None:
     """Compare what a decision looked at with what is believed; none when it is believed as it was."""
     looked, values = evidence(made.decision), made.decision.known_facts
-    record: RunRecord | PlainRun | None = None
+    record: RunRecord | RunLine | None = None
     now: dict[str, Fact] = {}
-    differences: list[Difference] = []
+    differences: list[BeliefDifference] = []
     for key, origin, ref in made.read:
         before = values.get(key)
         if not _spoken_since(beliefs, ref, origin, before):
@@ -225,14 +225,14 @@ def compare(beliefs: Beliefs, made: RecordedDecision) -> Comparison | None:
             continue  # it was read from another log, and what that holds now cannot be told
         now[key] = fact
         if key in looked:
-            differences.append(Difference(key, ref, field, effective, was, before, fact))
+            differences.append(BeliefDifference(key, ref, field, effective, was, before, fact))
     if record is None or not differences:
         return None
     remade = beliefs.remade(made).on(now, from_models(made.decision), values)
-    return Comparison(made, record, tuple(differences), remade)
+    return StaleComparison(made, record, tuple(differences), remade)
 
 
-def read_by(record: RunRecord | PlainRun, origin: Mapping[str, Any]) -> Read | None:
+def read_by(record: RunRecord | RunLine, origin: Mapping[str, Any]) -> Read | None:
     """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
     entity, position, named = origin.get("entity"), origin.get("position"), set(named_observations(origin))
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
@@ -268,7 +268,7 @@ class Beliefs:
         self._known: dict[str, bool] = {}
         self._versions: dict[Ref, int] = {}
         self._spoken: dict[tuple[Ref, str | None], Spoken] = {}
-        self._plain: dict[str, PlainRun] = {}
+        self._plain: dict[str, RunLine] = {}
         self._remade: dict[bytes, Remade] = {}
         self.last_run: tuple[str, int, RunRecord] | None = None
         """The run asked about last, its last position, and its record."""
@@ -292,7 +292,7 @@ class Beliefs:
         plain = {id: row.summary for id, row in rows.items() if row.plain and not row.summary.cut}
         for id in plain.keys() - tracer.with_moments(plain):
             run = plain[id]
-            self._plain[id] = PlainRun(run.agent, run.query, run.subject, run.answer)
+            self._plain[id] = RunLine(run.agent, run.query, run.subject, run.answer)
 
     def remade(self, made: RecordedDecision) -> Remade:
         """Return what makes a decision again; those by the same rules share it."""
@@ -302,7 +302,7 @@ class Beliefs:
             found = _bounded(self._remade)[key] = Remade(made.decision)
         return found
 
-    def run(self, id: str) -> RunRecord | PlainRun:
+    def run(self, id: str) -> RunRecord | RunLine:
         """Return the record of a run; that of the later moment serves where nothing was added to it since."""
         if (plain := self._plain.get(id)) is not None:
             return plain
@@ -349,7 +349,7 @@ class Beliefs:
             found = _bounded(self._spoken)[ref, effective] = _spoken(self.tracer, ref, effective)
         return found
 
-    def belief(self, difference: Difference, spoken: Spoken) -> Belief:
+    def belief(self, difference: BeliefDifference, spoken: Spoken) -> Belief:
         """Return both beliefs about a fact, and what became of the earlier one; it asks no engine."""
         key, ref, field, effective, was, before, fact = difference
         reasons = self._reasons.get((ref, field, effective, was))
