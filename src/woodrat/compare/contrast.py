@@ -88,7 +88,7 @@ def values(found: Mapping[str, Json]) -> str:
 def done(part: Any, beside: Any = None) -> str:
     """Return what a step did, in short; of fields only those that differ from the step beside it, where some do."""
     if isinstance(part, Read):
-        names = shown_otherwise(part, beside) if isinstance(beside, Read) else []
+        names = changed_fields(part, beside) if isinstance(beside, Read) else []
         told = {name: value for name, value in part.values.items() if name in names or not names}
         return short(values(told) or "(no fields)") if part.found else "(nothing known)"
     if isinstance(part, ToolCall):
@@ -136,7 +136,7 @@ def compared(part: Any) -> dict[str, Json]:
         told = {"answer": answer, "error": part.error, "messages": asked, "parameters": dict(part.parameters)}
         return {**told, "model": part.model, "request": part.request}
     if isinstance(part, Decision):
-        looked = {name: value for name, (value, _) in looked_at(part).items()}
+        looked = {name: value for name, (value, _) in facts_looked_at(part).items()}
         asked = [[{"key": c.key, "op": c.op, "operand": c.operand} for c in rule.conditions] for rule in part.rules]
         return {"chosen": part.chosen, "rule": part.rule, "facts": looked, "rules": asked, "mode": part.mode}
     assert isinstance(part, Write)
@@ -148,7 +148,7 @@ def came(part: ToolCall | ModelCall, verb: str) -> str:
     return f"failed with {failure(part.error)}" if part.errored else f"{verb} {result(part)}"
 
 
-def came_apart(p: Any, q: Any, verb: str, sides: Sides) -> str:
+def results_text(p: Any, q: Any, verb: str, sides: Sides) -> str:
     """Return what came of two calls that were asked the same; of two objects the members that differ."""
     if p.errored or q.errored or getattr(p, "begun", False) or getattr(q, "begun", False):
         return sides.both(came(p, verb), came(q, verb))
@@ -202,14 +202,14 @@ def same_start(a: RunRecord, b: RunRecord) -> bool:
 def same_step(p: Any, q: Any) -> bool:
     """Tell whether two steps side by side asked the same and came to the same."""
     if isinstance(p, Read):
-        return p.found == q.found and not shown_otherwise(p, q)
+        return p.found == q.found and not changed_fields(p, q)
     if isinstance(p, ToolCall):
         return p.begun == q.begun and same_all(((p.args, q.args), (p.result, q.result), (p.error, q.error)))
     if isinstance(p, ModelCall):
         answers = (without_call_ids(p.response), without_call_ids(q.response))
         return same_request(p, q) and p.model == q.model and same_all((answers, (p.error, q.error)))
     if isinstance(p, Decision):
-        return not chose_otherwise(p, q) and rule_change(p, q) is None and not evidence(p, q)
+        return not choice_differs(p, q) and rule_change(p, q) is None and not evidence(p, q)
     assert isinstance(p, Write)
     return p.op == q.op and not differing(p.fields, q.fields) and not differing(p.remove, q.remove)
 
@@ -228,12 +228,12 @@ def _same_messages(p: ModelCall, q: ModelCall) -> bool:
     return form.same(without_call_ids(p.messages), without_call_ids(q.messages))
 
 
-def chose_otherwise(p: Decision, q: Decision) -> bool:
+def choice_differs(p: Decision, q: Decision) -> bool:
     """Tell whether two decisions came to different choices, or to one by different rules."""
     return p.default != q.default or not same_all(((p.chosen, q.chosen), (p.rule, q.rule)))
 
 
-def looked_at(decision: Decision) -> dict[str, tuple[Json, Mapping[str, Any]]]:
+def facts_looked_at(decision: Decision) -> dict[str, tuple[Json, Mapping[str, Any]]]:
     """Return what a decision looked at by name, each with its origin."""
     found: dict[str, tuple[Json, Mapping[str, Any]]] = {}
     for condition in decision.conditions:
@@ -246,7 +246,7 @@ def looked_at(decision: Decision) -> dict[str, tuple[Json, Mapping[str, Any]]]:
 
 def evidence(p: Decision, q: Decision) -> list[str]:
     """Return the names of what both looked at and saw otherwise, those that turned a condition first."""
-    one, other = looked_at(p), looked_at(q)
+    one, other = facts_looked_at(p), facts_looked_at(q)
     named = [name for name in sorted({*one} & {*other}) if not names_span(name)]
     differ = [name for name in named if not _same_fact(one[name], other[name], p, q)]
     turned = {c.key for x, y in zip(p.rules, q.rules, strict=False) for c, d in _compared(x, y) if c.result != d.result}
@@ -261,7 +261,7 @@ def _same_fact(
         return form.same(one[0], other[0])
     if one[1].get("kind") == other[1].get("kind") == "read":
         return form.same(one[1].get("observations"), other[1].get("observations"))
-    return not chose_otherwise(p, q)
+    return not choice_differs(p, q)
 
 
 def _compared(x: Tried, y: Tried) -> list[tuple[Condition, Condition]]:
@@ -279,7 +279,7 @@ def rule_change(p: Decision, q: Decision, sides: Sides = RUNS) -> tuple[str, dic
             return text, {"rule": number, "first": x.label, "second": y.label}
         for c, d in _compared(x, y):
             if not form.same(c.operand, d.operand) and (x.predicate is None or not _is_fact(p, q, c, d)):
-                asked = (f"{c.key} {asking(c)}", asking(d))
+                asked = (f"{c.key} {condition_text(c)}", condition_text(d))
                 found = {"rule": x.label, "key": c.key, "op": c.op, "first": c.operand, "second": d.operand}
                 return f"{name} asked for {sides.both(*asked)}", found
         for what, one, other in (
@@ -315,7 +315,7 @@ _OPERATORS: Final = {
 }
 
 
-def asking(condition: Condition) -> str:
+def condition_text(condition: Condition) -> str:
     """Return what a condition asks of a fact, in words."""
     if condition.op == "exists":
         return "to be there" if condition.operand else "not to be there"
@@ -329,7 +329,7 @@ def _is_fact(p: Decision, q: Decision, c: Condition, d: Condition) -> bool:
     )
 
 
-def shown_otherwise(p: Read, q: Read) -> list[str]:
+def changed_fields(p: Read, q: Read) -> list[str]:
     """Return the fields that two reads showed otherwise; of hidden values the observations tell."""
     hidden = [
         name
@@ -362,7 +362,7 @@ def _gist(said: Json, beside: Json) -> str:
     return short(said)
 
 
-def asked(record: RunRecord) -> str:
+def request_text(record: RunRecord) -> str:
     """Return what a run was asked and given, in short."""
     given = values(record.inputs)
     return short("; ".join(text for text in (record.query or "", given) if text) or "(nothing is known)")
@@ -402,7 +402,7 @@ def classify(first: Json, second: Json, matters: Callable[[Json, Json], bool], *
         kind = _volatile(found, name)
         if kind is not None and (names_span(name) or not matters(found.first, found.second)):
             aside.append((found, kind))
-        elif found.kind == CHANGED and (_spelled_otherwise(found) or (prose and _reworded(found, name))):
+        elif found.kind == CHANGED and (_same_data(found) or (prose and _reworded(found, name))):
             wording.append(found)
         else:
             behaviour.append(found)
@@ -422,7 +422,7 @@ def _reworded(found: Difference, name: str) -> bool:
     return reworded(found.first, found.second, name.rpartition(".")[2].split("[")[0])
 
 
-def _spelled_otherwise(found: Difference) -> bool:
+def _same_data(found: Difference) -> bool:
     """Return whether two texts hold the same data in other spelling."""
     one, two = opened(found.first), opened(found.second)
     return one is not found.first and two is not found.second and not differences(one, two)
@@ -431,7 +431,7 @@ def _spelled_otherwise(found: Difference) -> bool:
 # Words
 
 
-def told(found: Difference, sides: Sides) -> str:
+def difference_text(found: Difference, sides: Sides) -> str:
     """Return in words what the two sides have in one place, with the path and both values."""
     path, other = _path(found.path), _path(found.other_path)
     match found.kind:

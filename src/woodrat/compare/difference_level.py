@@ -19,11 +19,11 @@ from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING
 from woodrat.compare.contrast import NO_DIFFERENCES, Differences, classify
 from woodrat.compare.model_calls import (
     Matters,
-    asked_in_other_words,
-    did,
-    done_otherwise,
-    failed_otherwise,
-    told_otherwise,
+    action_differences,
+    actions_of,
+    failure_differs,
+    request_differences,
+    tool_results_differ,
 )
 from woodrat.compare.noise import reworded
 from woodrat.compare.usage import START, Usage
@@ -67,9 +67,9 @@ class Levels:
         self._tools = tuple({call.name for call in run.tool_calls} for run in (a, b))
         self._arguments: dict[int, Differences] = {}
         self._results: dict[int, Differences] = {}
-        self._came_otherwise: set[int] = set()
-        self._asked_otherwise: set[int] = set()
-        self.judged_otherwise_only = False
+        self._result_differs: set[int] = set()
+        self._request_differs: set[int] = set()
+        self.only_verdict_differs = False
         """Whether of the end only the verdict differs."""
         self.set_aside: list[SetAside] = []
         """What takes no part, row by row."""
@@ -94,15 +94,15 @@ class Levels:
         """Return in what the results of two calls differ; of models what they did, prose left out."""
         return self._results.get(row, NO_DIFFERENCES)
 
-    def came_otherwise(self, row: int) -> bool:
+    def result_differs(self, row: int) -> bool:
         """Return whether what came of two calls of a tool differs in behaviour."""
-        return row in self._came_otherwise
+        return row in self._result_differs
 
-    def asked_otherwise(self, row: int) -> bool:
+    def request_differs(self, row: int) -> bool:
         """Return whether two calls of models were asked something else, or in other words."""
-        return row in self._asked_otherwise
+        return row in self._request_differs
 
-    def hands_over(
+    def passes_value(
         self, side: int, pair: tuple[ComparedStep, ComparedStep], other: tuple[ComparedStep, ComparedStep]
     ) -> bool:
         """Return whether one of two steps was handed what the other was the first to return; `side` has the first."""
@@ -151,7 +151,7 @@ class Levels:
             if not isinstance(step.part, ModelCall):
                 return BEHAVIOUR
             side = 0 if one is not None else 1
-            asks = bool(messages.calls(step.part.response)) and did(step.part, self._tools[side]) is not None
+            asks = bool(messages.calls(step.part.response)) and actions_of(step.part, self._tools[side]) is not None
             return BEHAVIOUR if asks else WORDING
         p, q, places = one.part, two.part, (one.place, two.place)
         if isinstance(p, Read) and isinstance(q, Read):
@@ -176,7 +176,7 @@ class Levels:
             found = classify(p.args, q.args, self._matters(places, handed=True))
             self._arguments[number] = self._take(number, "args", found)
         if p.begun != q.begun or p.errored != q.errored:
-            self._came_otherwise.add(number)
+            self._result_differs.add(number)
             return BEHAVIOUR
         one, two = (call.error if call.errored else call.result for call in (p, q))
         if one != two or not form.same(one, two):
@@ -184,7 +184,7 @@ class Levels:
             found = classify(one, two, self._matters(places, handed=False), prose=prose)
             self._results[number] = self._take(number, "error" if p.errored else "result", found)
             if found.behaviour:
-                self._came_otherwise.add(number)
+                self._result_differs.add(number)
         both = (self.arguments(number), self.result(number))
         if any(found.behaviour for found in both):
             return BEHAVIOUR
@@ -192,24 +192,24 @@ class Levels:
 
     def _model(self, number: int, p: ModelCall, q: ModelCall, places: tuple[int, int]) -> str | None:
         matters = self._matters(places, handed=False)
-        otherwise, request = asked_in_other_words(p, q, matters, parted=self._parted)
+        otherwise, request = request_differences(p, q, matters, parted=self._parted)
         if otherwise and self._follows_set_aside(p, q, request):
             otherwise = False
         handed = False
         if otherwise:
-            self._asked_otherwise.add(number)
-            handed = not any(self._tools) and told_otherwise(p, q)
+            self._request_differs.add(number)
+            handed = not any(self._tools) and tool_results_differ(p, q)
         else:
             self._take(number, "messages", request)
-        failed = failed_otherwise(p, q)
+        failed = failure_differs(p, q)
         if otherwise:
-            answer = self._take(number, "response", done_otherwise(p, q, (self._tools[0], self._tools[1]), matters))
+            answer = self._take(number, "response", action_differences(p, q, (self._tools[0], self._tools[1]), matters))
             self._results[number] = answer
             return BEHAVIOUR if answer.behaviour or failed or handed else WORDING
         answers = (without_call_ids(p.response), without_call_ids(q.response))
         if answers[0] == answers[1] and form.same(*answers) and not failed:
             return None
-        answer = done_otherwise(p, q, (self._tools[0], self._tools[1]), matters)
+        answer = action_differences(p, q, (self._tools[0], self._tools[1]), matters)
         self._results[number] = self._take(number, "response", answer)
         if answer.behaviour or failed:
             return BEHAVIOUR
@@ -230,9 +230,9 @@ class Levels:
     def _decision(self, p: Decision, q: Decision) -> str | None:
         if contrast.same_step(p, q):
             return None
-        if contrast.chose_otherwise(p, q) or contrast.rule_change(p, q) is not None:
+        if contrast.choice_differs(p, q) or contrast.rule_change(p, q) is not None:
             return BEHAVIOUR
-        one, two = contrast.looked_at(p), contrast.looked_at(q)
+        one, two = contrast.facts_looked_at(p), contrast.facts_looked_at(q)
         prose = (reworded(one[name][0], two[name][0], name) for name in contrast.evidence(p, q))
         return WORDING if all(prose) else BEHAVIOUR
 
@@ -240,7 +240,7 @@ class Levels:
         a, b = self._a, self._b
         judged = a.verdict is not None and b.verdict is not None and a.verdict != b.verdict
         if a.status == b.status and contrast.same_all(((a.answer, b.answer), (a.error, b.error))):
-            self.judged_otherwise_only = judged
+            self.only_verdict_differs = judged
             return OUTCOME if judged else None
         last = len(self._steps) + 1
         if judged or a.status != b.status or not form.same(a.error, b.error):

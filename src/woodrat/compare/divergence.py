@@ -207,7 +207,9 @@ class _Comparison:
     def _rows(self) -> list[StepPair]:
         a, b = self.a, self.b
         last = len(self.steps) + 1
-        rows = [self._row(0, "start", "start", (contrast.asked(a), contrast.asked(b)), (a.start, b.start))]
+        rows = [
+            self._row(0, "start", "start", (contrast.request_text(a), contrast.request_text(b)), (a.start, b.start))
+        ]
         for number, (left, right) in enumerate(self.steps, 1):
             step = left or right
             assert step is not None
@@ -274,7 +276,7 @@ class _Comparison:
         if self.a.verdict is not None and self.b.verdict is not None and self.a.verdict != self.b.verdict:
             judged = self.sides.pair(self.a.verdict, self.b.verdict)
             said += (
-                [] if self.levels.judged_otherwise_only and roots[0] == len(rows) - 1 else [f"the verdict was {judged}"]
+                [] if self.levels.only_verdict_differs and roots[0] == len(rows) - 1 else [f"the verdict was {judged}"]
             )
         return _closed("; ".join(said))
 
@@ -287,7 +289,7 @@ class _Comparison:
         if len(decided) > NAMED_MAX:
             decided = [*decided[:NAMED_MAX], f"{len(decided) - NAMED_MAX} more"]
         named = [f"the decision{'s' if len(decided) > 1 else ''} {contrast.listed(decided)}"] if decided else []
-        if self.follows.get(len(rows) - 1) == root and not self.levels.judged_otherwise_only:
+        if self.follows.get(len(rows) - 1) == root and not self.levels.only_verdict_differs:
             named.append("the answer")
         many = len(named) > 1 or len(decided) > 1
         return [f"{contrast.listed(named)} follow{'' if many else 's'} from it"] if named else []

@@ -15,9 +15,9 @@ from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.alignment import ComparedStep, Row
 from woodrat.compare.cause import BEHAVIOUR, OUTCOME, WORDING, Cause, Logs, StateChange
-from woodrat.compare.contrast import RUNS, Sides, classify, differing, pair_of, short, told
+from woodrat.compare.contrast import RUNS, Sides, classify, difference_text, differing, pair_of, short
 from woodrat.compare.difference_level import Levels
-from woodrat.compare.model_calls import PromptPart, failed_otherwise, prompt_part
+from woodrat.compare.model_calls import PromptPart, failure_differs, prompt_part
 from woodrat.compare.noise import is_prose, is_volatile
 from woodrat.compare.usage import Usage, bound_by_effect
 from woodrat.compare.value_difference import ADDED, REMOVED, Difference, differences, joined
@@ -95,7 +95,7 @@ class Explanation:
             if isinstance(p, Decision) and isinstance(q, Decision):
                 for name in contrast.evidence(p, q):
                     for decision in (p, q):
-                        origin = contrast.looked_at(decision)[name][1]
+                        origin = contrast.facts_looked_at(decision)[name][1]
                         found.add((str(origin.get("entity")), str(origin.get("field"))))
         return found
 
@@ -141,7 +141,7 @@ class Explanation:
         """Note what a row that differs gave to later steps."""
         sides = [(which, side.part) for which, side in enumerate((left, right)) if side is not None]
         reads = [part for _, part in sides if isinstance(part, Read)]
-        names = contrast.shown_otherwise(*reads) if len(reads) == 2 else [n for r in reads for n in r.fields]
+        names = contrast.changed_fields(*reads) if len(reads) == 2 else [n for r in reads for n in r.fields]
         for read in reads:
             self.fields.update({(read.entity or "", name): number for name in names})
         for which, part in sides:
@@ -172,7 +172,7 @@ class Explanation:
         asked = self._asked_before(number)
         if asked is not None:
             row, p, q = asked
-            if not self.levels.asked_otherwise(row):
+            if not self.levels.request_differs(row):
                 text = f"{text}, the model's choice: asked the same (step {row}), it answered otherwise"
                 return Cause("output", text, {**details, "chosen_by": p.model or "model", "model_step": row})
             part = prompt_part(p, q, (), self.sides)
@@ -208,7 +208,7 @@ class Explanation:
             more = contrast.more(len({_top(item) for item in parts} - {name}), "input")
             text = f"the input {part.path or part.other_path} was {self.both(one, other)}{more}"
             if part.path is not None and part.other_path is not None and part.path != part.other_path:
-                text = f"the input was {told(part, self.sides)}{more}"
+                text = f"the input was {difference_text(part, self.sides)}{more}"
             details = {"name": name, "first": a.inputs.get(name), "second": b.inputs.get(name)}
             return _at(part, Cause("input", text, details, level=level))
         what, first, second = "was about", a.subject, b.subject
@@ -224,7 +224,7 @@ class Explanation:
         a, b = self.a, self.b
         last = len(self.steps) + 1
         level = self.levels.of(last) or OUTCOME
-        if self.levels.judged_otherwise_only:
+        if self.levels.only_verdict_differs:
             text = f"the verdict was {self.pair(a.verdict, b.verdict)}, and nothing recorded before it differs"
             return Cause("unrecorded", text, {"first": a.verdict, "second": b.verdict}, level=level)
         what = "it was" if a.status == b.status else "the end was"
@@ -258,7 +258,7 @@ class Explanation:
             root, cause = self._asked(number, p, q)
         elif isinstance(p, Decision) and isinstance(q, Decision):
             root, cause = self._decided(number, p, q)
-            if contrast.chose_otherwise(p, q):
+            if contrast.choice_differs(p, q):
                 self.chosen.append(number)
         else:
             assert isinstance(p, Write)
@@ -336,7 +336,7 @@ class Explanation:
             if (own := row[which]) is not None and (theirs := row[lacking]) is not None and own.kind != "model"
             if (step.place < own.place) != (other.place < theirs.place)
         ]
-        handed = (pair for pair in crossed if self.levels.hands_over(which, (step, other), pair))
+        handed = (pair for pair in crossed if self.levels.passes_value(which, (step, other), pair))
         bound = (pair for pair in crossed if bound_by_effect(step.part, pair[0].part))
         named = next((pair for found in (handed, bound, crossed) for pair in found), None)
         return None if named is None else (step.place < named[0].place, named[0].label)
@@ -371,7 +371,7 @@ class Explanation:
             text = f"{self.sides.name(which)} called it once more{args}"
             return self._unprompted(number, "step", text, details)
         if parts[0].kind not in (ADDED, REMOVED):
-            what = f"{told(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
+            what = f"{difference_text(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
         else:  # the two calls have little in common: all that they were handed tells more
             what = self.both(*(_args(item) or "nothing" for item in pair))
         text = f"it was called with {what}, which {self.sides.name(which)} did next"
@@ -391,9 +391,9 @@ class Explanation:
 
     def _called(self, number: int, p: ToolCall, q: ToolCall) -> tuple[int | None, Cause]:
         args, result = self.levels.arguments(number), self.levels.result(number)
-        parts = args.behaviour or (() if self.levels.came_otherwise(number) else args.wording)
+        parts = args.behaviour or (() if self.levels.result_differs(number) else args.wording)
         if parts:
-            text = f"it was called with {told(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
+            text = f"it was called with {difference_text(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
             details = {"tool": p.name, "first": p.args, "second": q.args}
             if not args.behaviour:
                 return self._earliest(), _at(parts[0], Cause("wording", text, details))
@@ -405,7 +405,7 @@ class Explanation:
             cause = Cause("tool", text, details)
             return None, replace(cause, first=details["first"], second=details["second"], path="", other_path="")
         parts = result.behaviour or result.wording
-        text = f"{same}returned {told(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
+        text = f"{same}returned {difference_text(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
         return None, _at(parts[0], Cause("tool", text, {"tool": p.name, "first": p.result, "second": q.result}))
 
     def _asked(self, number: int, p: ModelCall, q: ModelCall) -> tuple[int | None, Cause]:
@@ -420,13 +420,13 @@ class Explanation:
             found = Cause("parameters", text, {"parameter": names[0], "first": one, "second": other})
             return None, replace(found, path=names[0], other_path=names[0], first=one, second=other)
         earliest = self._earliest()
-        if earliest is not None and self.levels.of(number) == WORDING and self.levels.asked_otherwise(number):
+        if earliest is not None and self.levels.of(number) == WORDING and self.levels.request_differs(number):
             return earliest, Cause("prompt", "", {})
         answered = self._answered(number, p, q)
         details: dict[str, Any] = {"request": p.request, "first": p.response, "second": q.response}
-        if self.levels.asked_otherwise(number):
+        if self.levels.request_differs(number):
             part = prompt_part(p, q, self.earlier, self.sides)
-            answers = self.levels.result(number).behaviour or failed_otherwise(p, q)
+            answers = self.levels.result(number).behaviour or failure_differs(p, q)
             if self.levels.of(number) == BEHAVIOUR and answers:
                 details["prompt"] = None if part is None else dict(part.details)
                 return self._decisive(), replace(answered, kind="prompt", text=f"it {answered.text}", details=details)
@@ -441,11 +441,11 @@ class Explanation:
         parts = self.levels.result(number).behaviour
         if parts:
             more = contrast.more(len(parts) - 1, "part")
-            return _at(parts[0], Cause("output", f"answered {told(parts[0], self.sides)}{more}", {}))
+            return _at(parts[0], Cause("output", f"answered {difference_text(parts[0], self.sides)}{more}", {}))
         if p.errored or q.errored:
-            return Cause("output", contrast.came_apart(p, q, "answered", self.sides), {})
+            return Cause("output", contrast.results_text(p, q, "answered", self.sides), {})
         one, other = (messages.gist(call.response) for call in (p, q))
-        text = contrast.came_apart(p, q, "answered", self.sides)
+        text = contrast.results_text(p, q, "answered", self.sides)
         if isinstance(one, str) and isinstance(other, str) and one != other:
             text = f"answered {self.both(*pair_of(one, other))}"
         return Cause("output", text, {}, first=p.response, second=q.response)
@@ -463,7 +463,7 @@ class Explanation:
             first, second = rule[1].get("first"), rule[1].get("second")
             return None, Cause("rule", rule[0], {"stage": p.stage, **rule[1]}, first=first, second=second)
         names = contrast.evidence(p, q)
-        one, other = contrast.looked_at(p), contrast.looked_at(q)
+        one, other = contrast.facts_looked_at(p), contrast.facts_looked_at(q)
         for name in names:
             for which, found in enumerate((one, other)):
                 parent = self._parent(which, found[name][1])
@@ -504,14 +504,14 @@ class Explanation:
         found = self.levels.arguments(number)
         parts = found.behaviour or found.wording
         details = {"fields": sorted({_top(part) for part in parts}), "first": dict(p.fields), "second": dict(q.fields)}
-        text = f"it said {told(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
+        text = f"it said {difference_text(parts[0], self.sides)}{contrast.more(len(parts) - 1, 'part')}"
         if not found.behaviour:
             return self._earliest(), _at(parts[0], Cause("wording", text, details))
         return self._decisive(), _at(parts[0], self._unprompted(number, "unrecorded", text, details))
 
     def _read(self, p: Read, q: Read) -> tuple[int | None, Cause]:
         entity = p.entity or ""
-        names = contrast.shown_otherwise(p, q)
+        names = contrast.changed_fields(p, q)
         names.sort(key=lambda name: ((entity, name) not in self.leaned, name))
         if not names:
             known = self.both(*("known" if read.found else "not known" for read in (p, q)))
@@ -561,7 +561,7 @@ def _was(name: str, part: Difference, sides: Sides) -> str:
         return f"{under(name, part.path or '')} was {sides.both(*pair_of(part.first, part.second))}"
     inside = (None if path is None else under(name, path) for path in (part.path, part.other_path))
     path, other = inside
-    return f"it had {told(replace(part, path=path, other_path=other), sides)}"
+    return f"it had {difference_text(replace(part, path=path, other_path=other), sides)}"
 
 
 def _given(part: Difference) -> tuple[str, str]:

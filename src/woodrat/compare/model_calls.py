@@ -14,7 +14,7 @@ from woodrat.canon.form import Json
 from woodrat.compare import contrast
 from woodrat.compare.contrast import NO_DIFFERENCES, Differences, Sides, classify, differing, pair_of
 from woodrat.compare.noise import steady
-from woodrat.compare.usage import came_of, marks
+from woodrat.compare.usage import marks, outputs_of
 from woodrat.compare.value_difference import differences, opened
 from woodrat.records import dataclass
 from woodrat.runs import messages
@@ -25,7 +25,7 @@ Matters = Callable[[Json, Json], bool]
 """Tells of two volatile values whether a run used either."""
 
 
-def did(call: ModelCall, tools: Collection[str]) -> Json:
+def actions_of(call: ModelCall, tools: Collection[str]) -> Json:
     """Return what an answer comes to besides prose: tools asked for that are no steps, or data; none for prose."""
     if _asks_only_for(call.response, tools):
         return None
@@ -55,11 +55,11 @@ def _is_message(response: object) -> bool:
     return isinstance(response, dict) and ("role" in response or "content" in response or "tool_calls" in response)
 
 
-def done_otherwise(
+def action_differences(
     p: ModelCall, q: ModelCall, tools: tuple[Collection[str], Collection[str]], matters: Matters
 ) -> Differences:
     """Return in what two answers of models differ besides prose."""
-    one, two = did(p, tools[0]), did(q, tools[1])
+    one, two = actions_of(p, tools[0]), actions_of(q, tools[1])
     if one is None and two is None:
         return NO_DIFFERENCES
     if (one is None or two is None) and not any(messages.calls(call.response) for call in (p, q)):
@@ -67,7 +67,7 @@ def done_otherwise(
     return classify(one, two, matters)
 
 
-def told_otherwise(p: ModelCall, q: ModelCall) -> bool:
+def tool_results_differ(p: ModelCall, q: ModelCall) -> bool:
     """Return whether two models were handed other results of tools, which their messages alone tell of."""
     one, two = ([_result(message) for message in _listed(call.messages)] for call in (p, q))
     return len(one) == len(two) and any(
@@ -90,12 +90,12 @@ def _result(message: Json) -> Json:
     return steady(data) if message.get("role") in ("tool", "function") and data is not message else None
 
 
-def failed_otherwise(p: ModelCall, q: ModelCall) -> bool:
+def failure_differs(p: ModelCall, q: ModelCall) -> bool:
     """Return whether one of two calls failed, or both did in another way."""
     return p.errored != q.errored or not form.same(p.error, q.error)
 
 
-def asked_in_other_words(p: ModelCall, q: ModelCall, matters: Matters, *, parted: bool) -> tuple[bool, Differences]:
+def request_differences(p: ModelCall, q: ModelCall, matters: Matters, *, parted: bool) -> tuple[bool, Differences]:
     """Return whether two requests differ in more than what every run makes up anew, and in what.
 
     Where the runs have parted already, requests with different digests differ; their messages need not be compared.
@@ -175,7 +175,7 @@ def _source(x: Json, y: Json, earlier: Earlier) -> tuple[str, str, int | None]:
     told = {mark for found in differences(x, y) for side in (found.first, found.second) for mark in _words(side)}
     for number, label, *parts in earlier:
         for part in parts:
-            if part is not None and not told.isdisjoint(_words(came_of(part))):
+            if part is not None and not told.isdisjoint(_words(outputs_of(part))):
                 kind = label.partition(" ")[0]
                 return ("read" if kind == "read" else "tool"), f", from the {label} of step {number},", number
     role = x.get("role", x.get("type")) if isinstance(x, dict) else None

@@ -53,7 +53,7 @@ def marks(value: Json) -> Iterator[str]:
             yield str(item)
 
 
-def asked_with(part: Part | Write) -> Json:
+def inputs_of(part: Part | Write) -> Json:
     """Return what a step was handed: arguments, facts, or the values of a write."""
     if isinstance(part, ToolCall):
         return part.args
@@ -64,7 +64,7 @@ def asked_with(part: Part | Write) -> Json:
     return [part.entity, dict(part.fields), dict(part.remove)] if isinstance(part, Write) else None
 
 
-def came_of(part: Part | Write) -> Json:
+def outputs_of(part: Part | Write) -> Json:
     """Return what a step gave to later ones: a result, or what was read or chosen."""
     if isinstance(part, ToolCall):
         return part.result
@@ -92,7 +92,7 @@ class Usage:
 
     @cached_property
     def _last_use(self) -> dict[str, int]:
-        return {mark: place for place, part in enumerate(self._parts) for mark in marks(asked_with(part))}
+        return {mark: place for place, part in enumerate(self._parts) for mark in marks(inputs_of(part))}
 
     @cached_property
     def _first_source(self) -> dict[str, int]:
@@ -100,7 +100,7 @@ class Usage:
         for mark in marks([dict(self._record.inputs), self._record.query]):
             found.setdefault(mark, START)
         for place, part in enumerate(self._parts):
-            for mark in marks(came_of(part)):
+            for mark in marks(outputs_of(part)):
                 found.setdefault(mark, place)
         return found
 
@@ -117,7 +117,7 @@ class Usage:
         """Return whether a step was handed an identifier that the step at `place` was the first to return."""
         return any(
             self._first_source.get(mark) == place and identifies(mark) and mark not in self._user_texts
-            for mark in marks(asked_with(part))
+            for mark in marks(inputs_of(part))
         )
 
     def used_after(self, place: int, value: Json) -> bool:
@@ -168,11 +168,11 @@ def _acts_on(part: Part | Write, other: Part | Write) -> bool:
     """Return whether a step changes something by an identifier that another, which only looks, returned."""
     if only_looks(part) or not only_looks(other):
         return False
-    returned = {*marks(came_of(other))}
-    return any(identifies(mark) and mark in returned for mark in marks(asked_with(part)))
+    returned = {*marks(outputs_of(other))}
+    return any(identifies(mark) and mark in returned for mark in marks(inputs_of(part)))
 
 
 def _names(part: Part | Write) -> Json:
     if isinstance(part, Read | Write):
         return part.entity
-    return asked_with(part)
+    return inputs_of(part)
