@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from woodrat.bisect.search import (
-    Between,
     Bisected,
     Flip,
+    FlipRange,
     LookedChange,
     flip_sentence,
     halve,
@@ -94,7 +94,7 @@ def test_a_hundred_thousand_entries_take_about_seventeen_folds(at: int) -> None:
 
 def test_one_state_alone_is_asked_once() -> None:
     """Beginning and ending at the same state is an answer: there is no flip."""
-    assert halve(4, 4, lambda _: True, lambda at: (at, at)) == Between(4, None, (True, True), 1)
+    assert halve(4, 4, lambda _: True, lambda at: (at, at)) == FlipRange(4, None, (True, True), 1)
 
 
 def statement(op: str = "assert", **parts: Any) -> Statement:

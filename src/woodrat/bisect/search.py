@@ -26,7 +26,7 @@ Tell = Callable[[int, int], object]
 """Called with the amount done, and the maximum."""
 
 
-class Between(NamedTuple):
+class FlipRange(NamedTuple):
     """The result of a search."""
 
     low: int
@@ -39,7 +39,7 @@ class Between(NamedTuple):
     """How often the question was asked."""
 
 
-def halve(low: int, high: int, ask: Ask, write_of: WriteOf, tell: Tell | None = None) -> Between:
+def halve(low: int, high: int, ask: Ask, write_of: WriteOf, tell: Tell | None = None) -> FlipRange:
     """Return a flip between two ends of writes whose answers differ, by bisection; of several flips, any one.
 
     It asks at most two more times than the range can be halved.
@@ -49,7 +49,7 @@ def halve(low: int, high: int, ask: Ask, write_of: WriteOf, tell: Tell | None = 
     other = first if high == low else ask(high)
     folds = 1 if high == low else 2
     if first is other:
-        return Between(low, None, (first, other), folds)
+        return FlipRange(low, None, (first, other), folds)
     # Positions above `low` and up to `ceiling` are open; the write after `ceiling` ends at `high`.
     ceiling = write_of(high)[0] - 1
     most = folds + (ceiling - low).bit_length()
@@ -62,10 +62,10 @@ def halve(low: int, high: int, ask: Ask, write_of: WriteOf, tell: Tell | None = 
             high, ceiling = ends, begins - 1
         if tell is not None:
             tell(min(folds, most), most)
-    return Between(low, high, (first, other), folds)
+    return FlipRange(low, high, (first, other), folds)
 
 
-def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, count: int = 0) -> Between:
+def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, count: int = 0) -> FlipRange:
     """Return the first flip after `low` among ends of writes, given in order: every one is asked until one differs."""
     first = ask(low)
     folds = 1
@@ -74,9 +74,9 @@ def walk(low: int, ends: Iterable[int], ask: Ask, tell: Tell | None = None, coun
         if tell is not None:
             tell(number, max(number, count))
         if ask(end) is not first:
-            return Between(low, end, (first, not first), folds)
+            return FlipRange(low, end, (first, not first), folds)
         low = end
-    return Between(low, None, (first, first), folds)
+    return FlipRange(low, None, (first, first), folds)
 
 
 @dataclass(frozen=True, slots=True)

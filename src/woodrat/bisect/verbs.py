@@ -14,7 +14,7 @@ from woodrat.bisect import reduce as minimal
 from woodrat.bisect import reduction, search
 from woodrat.bisect.reader import Asking, all_concerned, look_at, predicate_of
 from woodrat.bisect.reduction import Reduction, ReductionCheck, ReductionOrigin
-from woodrat.bisect.search import Between, Bisected, Flip, LookedChange
+from woodrat.bisect.search import Bisected, Flip, FlipRange, LookedChange
 from woodrat.bisect.subset import Subset
 from woodrat.canon import form
 from woodrat.canon.ids import TenantId
@@ -239,7 +239,7 @@ class _Code(_Asked):
 # What bisect found
 
 
-def _flip(asked: _Asked, found: Between, high: int) -> Flip:
+def _flip(asked: _Asked, found: FlipRange, high: int) -> Flip:
     # The last state that was asked about may lie further back; between it and this write nothing that counts was said.
     begins, _ = write_of(asked.view, high)
     low = begins - 1
