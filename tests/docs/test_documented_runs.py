@@ -113,6 +113,7 @@ def test_a_run_that_was_continued_replays_as_the_same() -> None:
         assert found.same, str(found.runs[0])
 
 
+@pytest.mark.filterwarnings("error")
 def test_an_imported_run_replays_as_the_same() -> None:
     """A run that another program recorded is answered from what it says of its tools and models."""
     with woodrat.open(":memory:") as ledger:

@@ -312,7 +312,7 @@ class StepRecorder:
         """Go on where a recorded run stopped, its recorded steps answered from the recording."""
         started = recording.started
         self.id, self.span = str(started["run"]), str(started["span"])
-        self.started_at, self.last_at = recording.began_at, recording.last_at
+        self.started_at, self.last_at = recording.began_at or None, recording.last_at
         self.is_shared, self.next_step = True, recording.next_step
         basis = started.get("basis")
         if isinstance(basis, dict):
