@@ -19,7 +19,7 @@ from woodrat.recall import index as recall_index
 
 SECRET = "Barcelona"
 ANA = {"entity_type": "contact", "name": "Ana Rivera", "city": SECRET}
-APART = ("recall vectors", "refold", "identifying values")
+APART = ("recall vectors", "refold")
 """What has nothing to read here: these wait for a model, or for a new schema."""
 
 

@@ -240,18 +240,18 @@ def test_a_session_has_work_in_every_phase(tmp_path: Path) -> None:
 
 def _early(patch: pytest.MonkeyPatch) -> None:
     """A step says that it is done before it is."""
-    real = refold._note
+    real = refold._set_waiting
 
-    def note(write: Any, types: Any) -> None:
+    def set_waiting(write: Any, types: Any) -> None:
         real(write, types)
         write.execute("COMMIT")
         write.execute("BEGIN IMMEDIATE")
 
-    patch.setattr(refold, "_anew", lambda reader, root: _torn(reader, root))
-    patch.setattr(refold, "_note", note)
+    patch.setattr(refold, "_state_anew", lambda reader, root: _torn(reader, root))
+    patch.setattr(refold, "_set_waiting", set_waiting)
 
 
-_ANEW = refold._anew
+_ANEW = refold._state_anew
 
 
 def _torn(reader: Reader, root: Any) -> Any:

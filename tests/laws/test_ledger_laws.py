@@ -23,7 +23,7 @@ from woodrat.engines.engine import Engine
 from woodrat.engines.records import BEFORE_ALL
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import identity_backlog, refold, spacing, transitions
+from woodrat.ledger import matches, refold, spacing, transitions
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN, diff, fold
@@ -134,8 +134,8 @@ def test_law_1_order_of_a_schema_and_what_it_identifies(make_engine: Callable[[]
         ledger = admitted(engine, [Telling((one,)) for one in order])
         with engine.view(ledger.tenant) as view:
             reader = Reader(view, AsOf(view.head().position), BUILTIN)
-            listed.append(dict(identity_backlog.sharing(reader, "thing", [("code", "7")])))
-        while identity_backlog.go_on(engine, ledger.tenant, BUILTIN):
+            listed.append(dict(matches._sharing(reader, "thing", [("code", "7")])))
+        while refold.go_on(engine, ledger.tenant, BUILTIN):
             pass
         with engine.view(ledger.tenant) as view:
             assert shared_values(view) == [("thing", "code", "7", [Ref("thing", "1"), Ref("thing", "2")])]

@@ -97,6 +97,14 @@ def tell(engine: Engine, told: list[Telling | int], *, check: bool = True) -> Le
     return ledger
 
 
+def check_kept(engine: Engine) -> None:
+    """Check that every thing has a state that counts under the rules in force."""
+    with engine.view(TENANT) as view:
+        reader = Reader(view, AsOf(view.head().position), BUILTIN)
+        for ref in view.entities("thing", reader.asof.position):
+            assert view.kept(ref, reader.asof.position, reader.rules("thing")) is not None, ref
+
+
 def check_rebuild(ledger: Ledger) -> None:
     """Finish what waits, and compare what is kept with what a rebuild keeps, which does not put anything off."""
     engine = ledger.context.engine
@@ -136,11 +144,18 @@ def _story(*, steps: int = 0) -> list[Telling | int]:
     return told
 
 
+def check_story(steps: int) -> None:
+    """Tell the story, finish what waits and check what is kept, also after a rebuild."""
+    ledger = tell(InMemoryEngine(), _story(steps=steps))
+    check_rebuild(ledger)
+    check_kept(ledger.context.engine)
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
 def test_the_story_agrees(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the planted faults below go wrong with goes well without them."""
     monkeypatch.setattr(refold, "STEP_ENTITIES", 1)
-    check_rebuild(tell(InMemoryEngine(), _story(steps=steps)))
+    check_story(steps)
 
 
 def _wrong_position(reader: Reader, root: Ref) -> Any:
@@ -149,24 +164,24 @@ def _wrong_position(reader: Reader, root: Ref) -> Any:
     return Kept(position + 1, state), rules, marked
 
 
-_ANEW = refold._anew
+_ANEW = refold._state_anew
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
+    ("name", "fault", "steps"),
     [
-        ("anew", lambda *_: None),  # writes keep nothing anew
-        ("note", lambda *_: None),  # nothing waits
-        ("_anew", _wrong_position),
-        ("refold_type", lambda *_: None),  # a rebuild leaves it out
+        ("keep_before", lambda *_: None, 0),  # writes keep nothing anew
+        ("note", lambda *_: None, 1),  # nothing waits
+        ("_state_anew", _wrong_position, 1),
+        ("finish", lambda *_: None, 1),  # a rebuild leaves it out
     ],
 )
-def test_a_state_left_out_is_noticed(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_left_out_is_noticed(name: str, fault: Any, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write, a step or a rebuild that leaves states as they were is told from one that does not."""
     monkeypatch.setattr(refold, "STEP_ENTITIES", 1)
     monkeypatch.setattr(refold, name, fault)
     with pytest.raises((AssertionError, apsw.ConstraintError)):  # no two states have one position
-        check_rebuild(tell(InMemoryEngine(), _story(steps=1)))
+        check_story(steps)
 
 
 def test_a_schema_that_merges_alike_lets_states_stand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +198,7 @@ def test_a_schema_that_merges_alike_lets_states_stand(monkeypatch: pytest.Monkey
     }
     assert not ledger.schemas.register(described, entity_type="thing").hints
     with ledger.context.engine.view(TENANT) as view:
-        assert not refold.waiting(view)
+        assert not any(one.states for one in refold.waiting(view))
         monkeypatch.setattr(fold, "fold", None)  # nothing has to be folded
         reader = Reader(view, AsOf(view.head().position), BUILTIN)
         assert reader.state(Ref("thing", "a")).observations

@@ -16,7 +16,7 @@ from woodrat.canon import form
 from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.ledger import derive, identity_backlog, state_index, state_steps
+from woodrat.ledger import derive, refold, state_index, state_steps
 from woodrat.ledger.find import Hit
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.pages import Page
@@ -451,7 +451,7 @@ def test_rebuild_notes_identifying_values_as_the_writes_did(
 
     def shared() -> list[Any]:
         context = ledger.context
-        while identity_backlog.go_on(context.engine, context.tenant, context.policies):
+        while refold.go_on(context.engine, context.tenant, context.policies):
             pass
         with context.engine.view(ledger.tenant) as view:
             return shared_values(view)

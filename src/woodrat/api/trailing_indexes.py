@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from woodrat.ledger import identity_backlog, refold
+from woodrat.ledger import refold
 from woodrat.ledger.indexer import STATE, Trailing
 from woodrat.recall import index as recall_index
 
@@ -11,6 +11,5 @@ TRAILING: tuple[Trailing, ...] = (
     Trailing("recall", recall_index.passages_position, recall_index.passages_go_on, recall_index.is_in_memory),
     Trailing("recall vectors", recall_index.vectors_position, recall_index.vectors_go_on, recall_index.is_in_memory),
     Trailing(refold.NAME, refold.position, refold.step),
-    Trailing(identity_backlog.NAME, identity_backlog.position, identity_backlog.step),
 )
 """Everything that the indexer brings up to date."""

@@ -17,7 +17,7 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.records import KEPT_EVERY, Kept
 from woodrat.engines.transaction import Transaction
 from woodrat.engines.view import View
-from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, identity_backlog, log_rows
+from woodrat.ledger import collector, entry_index, fingerprint_index, identifying_values, log_rows, refold
 from woodrat.ledger.before import Before
 from woodrat.ledger.erasures import UNFINISHED
 from woodrat.ledger.read import Reader, lone_state
@@ -191,11 +191,12 @@ class _Folds:
         before = Reader(self._write, AsOf(first - 1), self._policies)
         before.remember(spoken_of(meanings))
         after = Reader(self._write, AsOf(last), self._policies)
-        transitions = advance(self._write, before, after, first, meanings, at_once=True)
-        self._spacing.forget()  # more may be kept than was noted
+        transitions = advance(self._write, before, after, first, meanings)
         schemas = [found for found in meanings if isinstance(found, Schema)]
         put_rows(self._write, before, after, transitions, schemas)
-        identity_backlog.finish(self._write, self._policies, {found.type for found in schemas})
+        if schemas:
+            refold.finish(self._write, self._policies)
+        self._spacing.forget()  # more may be kept than was noted
 
     def _fold(self, first: int, meanings: Sequence[Meaning]) -> set[Ref]:
         """Fold what is said of lone entities; return those that are not."""

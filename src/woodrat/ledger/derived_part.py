@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from woodrat.ledger import entry_index, identifying_values, identity_backlog, state_redo
+from woodrat.ledger import entry_index, identifying_values, refold, state_redo
 from woodrat.ledger.identifying_values import said_values
 from woodrat.ledger.read import Reader
-from woodrat.ledger.refold import states_anew
 from woodrat.ledger.state_redo import component
 from woodrat.ledger.transitions import advance, spoken_of, touched
 from woodrat.state import schema
@@ -62,7 +61,7 @@ class DerivedPart:
     def note(self) -> None:
         """Take note of what trails the log."""
         write, policies = self._write, self._policies
-        identity_backlog.finish_forgetting(write)
+        refold.finish_forgetting(write)
         self._rows_of_state = state_redo.rows_about(write, policies, self.entities)
         now = Reader(write, AsOf(self._head), policies)
         self._values = [(ref, said_values(now, ref)) for ref in self.entities]
@@ -117,7 +116,7 @@ class DerivedPart:
         known = [
             ref for ref in self.entities if ref.type == type and self._write.version(ref.digest, position) is not None
         ]
-        self._write.keep(states_anew(after, known).values())
+        self._write.keep(refold.states_anew(after, known).values())
 
 
 def _concerned(view: View, spoken: Iterable[Ref], head: int) -> list[Ref]:

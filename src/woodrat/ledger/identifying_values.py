@@ -3,17 +3,17 @@
     sharing    type, rule, value, key    every identifying value an entity was said to have, under the rules in force
 
 Rows are put in the transaction of the write that says a value first. When a schema changes a rule of a type, the
-values by that rule are put anew in steps (`identity_backlog.py`). They speak of the present alone, and so are all true
+values by that rule are put anew in steps (`refold.py`). They speak of the present alone, and so are all true
 from the first position on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.records import IndexRow, next_prefix
+from woodrat.engines.records import IndexRow
 from woodrat.engines.transaction import Transaction
 from woodrat.engines.view import View
 from woodrat.merge.packing import garbled
@@ -95,15 +95,6 @@ def sharing(
         for asked, keys in having.items()
         if len(keys) > 1 or asking[asked] != keys.keys()
     }
-
-
-def kinds(view: View) -> Iterator[tuple[str, str]]:
-    """Yield the types and rules of which there are values, in order; each costs one look, however many there are."""
-    last: bytes | None = None
-    while rows := view.scan(SHARING, after=last, limit=1):
-        type, rule, _ = rows[0][0].split(b"\0", 2)
-        yield _text(type), _text(rule)
-        last = next_prefix(b"%b\0%b\0" % (type, rule))
 
 
 def said_values(reader: Reader, ref: Ref) -> Values:

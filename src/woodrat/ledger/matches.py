@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Final
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, shown
-from woodrat.ledger import identity_backlog
+from woodrat.ledger import identifying_values, refold
 from woodrat.ledger.identifying_values import NOBODY
 from woodrat.ledger.moments import NO_READ, resolve_ref
+from woodrat.ledger.read import Reader
 from woodrat.state import relation
+from woodrat.state.asof import AsOf
 from woodrat.state.match import Match, fold
 from woodrat.state.note import NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.ledger.read import Reader
+    from woodrat.ledger.identifying_values import Values
     from woodrat.ledger.write import Draft
     from woodrat.state.record import Record
 
@@ -84,19 +86,18 @@ def named(reader: Reader, name: str) -> dict[Ref, str]:
 
     It costs a look for each identity rule of each type. Relations and notes are not meant.
     """
+    from woodrat.ledger.find import types_in_order
+
     asked = fold(name)
     found: dict[Ref, str] = {}
-    rules: dict[str, list[str]] = {}
-    for type, rule in identity_backlog.kinds(reader):
-        rules.setdefault(type, []).append(rule)
-    for type, several in rules.items():
+    for type in types_in_order(reader, None):
         if type == NOTE:
             continue
         exact = Ref(type, name)
         if reader.view.version(exact.digest, reader.asof.position) is not None and reader.exists(exact):
             found[exact] = KEY
             continue
-        of_type = having(reader, type, [(rule, asked) for rule in several])
+        of_type = having(reader, type, [(rule.text, asked) for rule in reader.rules(type).schema.identity])
         found |= {ref: rule for ref, rule in of_type.items() if relation.endpoints(ref) is None}
     return found
 
@@ -106,7 +107,7 @@ def having(reader: Reader, type: str, values: Sequence[tuple[str, str]]) -> dict
 
     Of entities that are joined the first one stands for all. Deleted ones are not found.
     """
-    shared = identity_backlog.sharing(reader, type, values)
+    shared = _sharing(reader, type, values)
     found: dict[Ref, str] = {}
     seen: set[Ref] = set()
     for rule, value in values:
@@ -115,6 +116,26 @@ def having(reader: Reader, type: str, values: Sequence[tuple[str, str]]) -> dict
                 seen.update(reader.group(entity))
                 found[entity] = rule
     return found
+
+
+def _sharing(reader: Reader, type: str, values: Values) -> Mapping[tuple[str, str], Sequence[Ref]]:
+    """Return the entities of a type that were ever said to have identifying values, by rule and value, by key.
+
+    While the values of the type wait for the job after a new schema, it costs all that was said of the type.
+    """
+    if type in refold.types_without_values(reader.view):
+        from woodrat.ledger.find import entity_pages
+
+        found: dict[tuple[str, str], list[Ref]] = {}
+        head = AsOf(reader.view.head().position)
+        for refs in entity_pages(reader.view, type, head.position):
+            now = Reader(reader.view, head, reader.policies)  # one remembers whatever it reads
+            for ref in refs:
+                for pair in set(values).intersection(identifying_values.said_values(now, ref)):
+                    found.setdefault(pair, []).append(ref)
+        return found
+    rows = identifying_values.sharing(reader.view, [(Ref(type, NOBODY), values)])
+    return {(rule, value): refs for (_, rule, value), refs in rows.items()}
 
 
 def own_values(reader: Reader, entity: Ref) -> dict[str, str]:
@@ -168,7 +189,7 @@ def match_records(draft: Draft, planned: Planned) -> tuple[Planned, dict[str, Ma
     identifying value that differs from the known one only as `match-fold-1` folds it served to find the entity: it is
     left out, and changes no value.
     """
-    identity_backlog.finish(draft.view, draft.before.policies, {ref.type for _, ref in planned})
+    refold.finish_values(draft.view, draft.before.policies, {ref.type for _, ref in planned})
     matcher = _Matcher(draft)
     found: Planned = []
     matches: dict[str, Match] = {}

@@ -8,7 +8,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.engines.records import KEPT_EVERY, Kept
 from woodrat.engines.transaction import Transaction
-from woodrat.ledger import identifying_values, identity_backlog, refold
+from woodrat.ledger import identifying_values, refold
 from woodrat.ledger.read import Reader, Transition
 from woodrat.ledger.report import Change
 from woodrat.ledger.spacing import Spacing
@@ -58,7 +58,7 @@ def said_by_entity(first: int, meanings: Sequence[Meaning]) -> Spoken:
 def remember(write: Transaction, before: Reader, refs: Collection[Ref]) -> None:
     """Have a reader note the states of entities before a write speaks of them; those that wait are kept anew first."""
     if refold.is_due(write):
-        refold.anew(write, before.policies, touched(refs))
+        refold.keep_before(write, before.policies, touched(refs))
     before.remember(refs)
 
 
@@ -70,13 +70,12 @@ def advance(
     meanings: Sequence[Meaning],
     *,
     spoken: Spoken | None = None,
-    at_once: bool = False,
 ) -> list[Transition]:
     """Merge entries from position `first` on, which the indexes know already, and keep what they make of state.
 
     `before` remembers the entities they speak of, and `spoken` is what `said_by_entity` gives, where it is known.
     Return what became of those, and of all that they join or part. The other entities of a type with a new schema wait
-    to be kept anew, unless that is to be done `at_once`.
+    (`refold.py`).
     """
     if spoken is None:
         spoken = said_by_entity(first, meanings)
@@ -93,12 +92,7 @@ def advance(
         if joining:  # then nothing was followed
             for transition in transitions:
                 _note_along(after, transition, changed, spacing)
-    roots = keep(write, after, transitions, spacing, followed=not joining)
-    if at_once:
-        for name in changed:
-            refold.refold_type(write, after, name, roots)
-    elif changed:
-        refold.note(write, before, after, changed)
+    keep(write, after, transitions, spacing, followed=not joining)
     return transitions
 
 
@@ -128,8 +122,8 @@ def keep(
     spacing: Spacing,
     *,
     followed: bool = True,
-) -> Collection[Ref]:
-    """Keep the state of touched entities, and of joined or parted groups; return the smallest of each fold.
+) -> None:
+    """Keep the state of touched entities, and of joined or parted groups.
 
     What was `followed` has the states that are due on its way noted already.
     """
@@ -150,7 +144,6 @@ def keep(
                 due = not followed and len(members) > 1 and spacing.is_far(root, count, new.body_bytes)
             keeping[root] = (make(Kept, (position, new)), rules, due)
     write.keep([*after.along, *keeping.values()] if along else keeping.values())
-    return keeping.keys()
 
 
 Large = Mapping[int, Mapping[str, FieldChange | None]]
@@ -215,15 +208,16 @@ def put_rows(
 ) -> None:
     """Put the rows that follow from the states before and after some entries, as writes, imports and rebuilds do.
 
-    Rows that follow from an entry by itself are put where it is appended (`entry_index.append`). `schemas` are those
-    among the entries, and `news` is what `new_values` gives, where it is known.
+    Types with new schemas begin to wait (`refold.py`). Rows that follow from an entry by itself are put where it is
+    appended (`entry_index.append`). `schemas` are those among the entries, and `news` is what `new_values` gives, where
+    it is known.
     """
     if news is None:
         news = new_values(transitions)
     if news:
         identifying_values.note(write, news)
     if schemas:
-        identity_backlog.note(write, before, after, {schema.type for schema in schemas})
+        refold.note(write, before, after, {schema.type for schema in schemas})
 
 
 def new_values(transitions: Iterable[Transition]) -> News:

@@ -25,8 +25,8 @@ from woodrat.ledger import (
     collector,
     entry_index,
     identifying_values,
-    identity_backlog,
     receipts,
+    refold,
     subscriptions,
     transitions,
 )
@@ -431,10 +431,14 @@ def report_of(draft: Draft, entries: Write, after: Reader, changed: Sequence[Tra
 
 
 def _shared(draft: Draft, news: transitions.News, *, about_to: bool = False) -> transitions.Shared:
-    """Return who has the values that a write is the first to say; those that wait are left out, and a hint says so."""
-    if identity_backlog.is_due(draft.view):
-        news, waiting = identity_backlog.settled(draft.view, news)
-        draft.hints += identity_backlog.hints(waiting)
+    """Return who has the values that a write is the first to say; types that wait are left out, and a hint says so."""
+    if waiting := refold.types_without_values(draft.view):
+        draft.hints += [
+            f"The identity rules of {type} changed and its identifying values are still being indexed: entities that "
+            "share one may not be listed here yet. `woodrat entities list --duplicates` shows them once that is done."
+            for type in sorted({ref.type for ref, _ in news}.intersection(waiting))
+        ]
+        news = [one for one in news if one[0].type not in waiting]
     return identifying_values.sharing(draft.view, news, about_to=about_to, limit=SHARING_MAX)
 
 

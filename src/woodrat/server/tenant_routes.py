@@ -35,7 +35,7 @@ class Health(Record):
     indexes: tuple[IndexPosition, ...]
     """Position of each index; they lag a little."""
     refolding: tuple[Waiting, ...]
-    """Types whose states wait to be kept anew, after a new version of their schema."""
+    """Types whose states or identifying values wait to be made again, after a new version of their schema."""
 
 
 def health(ledger: Ledger) -> Health:

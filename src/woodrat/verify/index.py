@@ -10,7 +10,7 @@ from woodrat.engines.records import VECTORS, IndexRow, Mismatch
 from woodrat.engines.view import View
 from woodrat.errors import Corrupt
 from woodrat.exchange import index as exchange_index
-from woodrat.ledger import fingerprint_index, identity_backlog, refold, state_index, state_rows, state_steps
+from woodrat.ledger import fingerprint_index, refold, state_index, state_rows, state_steps
 from woodrat.ledger import index as log_index
 from woodrat.ledger.comparison import differing
 from woodrat.ledger.identifying_values import SHARING, prefix_of_rule
@@ -42,8 +42,6 @@ def check_notes(view: View) -> Iterator[Mismatch]:
             elif (
                 any(one.position > end for one in refold.waiting(view))
                 if name == refold.NAME
-                else any(one.position > end for one in identity_backlog.backlogs(view))
-                if name == identity_backlog.NAME
                 else state_index.reached(view) > end
                 if name == state_index.NAME
                 else fingerprint_index.position(view) > end
@@ -144,7 +142,7 @@ def _put(put: Callable[[Iterable[IndexRow]], None], rows: Iterable[IndexRow]) ->
 
 def compare(view: View, right: View, comparison: Comparison, followed: Followed) -> None:
     """Compare all ordered indexes but the fingerprint."""
-    waiting = tuple(prefix_of_rule(one.type, rule) for one in identity_backlog.backlogs(view) for rule in one.rules)
+    waiting = tuple(prefix_of_rule(one.type, rule) for one in refold.waiting(view) for rule in one.rules)
     for name in sorted({*view.index_names(), *right.index_names()}):
         if name == fingerprint_index.NAME or not followed.is_compared(name):
             continue

@@ -1,4 +1,4 @@
-// openapi.json sha256 f5aa68bda3662ef92834227d518ec5d49457d74052882c689b49f23944d5eee3
+// openapi.json sha256 29cd00f68d919791f7290b1a628a50f105f67052e5e694b57d37c3b83517ba05
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -3083,7 +3083,7 @@ export interface components {
             position: number;
             /** @description When the last entry was recorded; None in an empty log. */
             recorded_at: string | null;
-            /** @description Types whose states wait to be kept anew, after a new version of their schema. */
+            /** @description Types whose states or identifying values wait to be made again, after a new version of their schema. */
             refolding: components["schemas"]["Waiting"][];
             /** @description The tenant. */
             tenant: string;
@@ -4949,13 +4949,13 @@ export interface components {
             /** @description What could not be looked at, and why. */
             unchecked: string[];
         };
-        /** @description A type with states that wait to be kept anew. */
+        /** @description A type whose states or identifying values wait to be made again. */
         Waiting: {
             /** @description How many entities are done. */
             done: number;
             /** @description The last key that is done; empty before the first. */
             last: string;
-            /** @description The end of the write that brought the schema: states are kept as of here. */
+            /** @description The end of the write that brought the last schema. */
             position: number;
             /** @description The type. */
             type: string;

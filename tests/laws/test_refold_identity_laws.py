@@ -15,9 +15,10 @@ from woodrat.canon.ids import TenantId
 from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.engines.view import View
-from woodrat.ledger import identifying_values, identity_backlog, matches
+from woodrat.ledger import identifying_values, matches, refold
 from woodrat.ledger.read import Reader
 from woodrat.merge import BUILTIN
+from woodrat.records import replace
 from woodrat.state.asof import AsOf
 from woodrat.state.match import fold
 from woodrat.testing.ledgers import ledger_on
@@ -90,7 +91,7 @@ def carry_out(ledger: Ledger, act: Act, number: int) -> object:
                 return ledger.erase(f"person/{key}", reason="asked for").position
             case steps:
                 for _ in range(steps):
-                    identity_backlog.go_on(ledger.context.engine, TENANT, BUILTIN)
+                    refold.go_on(ledger.context.engine, TENANT, BUILTIN)
                 return None
     except (Refused, NotFound) as error:
         return str(error)
@@ -98,7 +99,7 @@ def carry_out(ledger: Ledger, act: Act, number: int) -> object:
 
 def finish(ledger: Ledger) -> None:
     """Take steps until nothing waits."""
-    while identity_backlog.go_on(ledger.context.engine, TENANT, BUILTIN):
+    while refold.go_on(ledger.context.engine, TENANT, BUILTIN):
         pass
 
 
@@ -112,11 +113,10 @@ def answers(ledger: Ledger) -> list[object]:
     found: list[object] = []
     with ledger.context.engine.view(TENANT) as view:
         reader = Reader(view, AsOf(view.head().position), BUILTIN)
-        found.append(identity_backlog.kinds(reader))
-        for rule in ("a", "b", "c", "a+b", "name"):
+        for rule in reader.rules("person").schema.identity:
             for name in NAMES:
-                pair = (rule, fold(name))
-                found.append((pair, dict(identity_backlog.sharing(reader, "person", [pair]))))
+                pair = (rule.text, fold(name))
+                found.append((pair, dict(matches._sharing(reader, "person", [pair]))))
         for name in NAMES:
             for asked in (name, f"person/{name}"):
                 try:
@@ -147,14 +147,14 @@ def compare(late: Ledger, prompt: Ledger, acts: list[Act]) -> None:
     assert late.rebuild().agreed
     with late.context.engine.view(TENANT) as view:
         assert rows(view) == found[0]
-        assert not identity_backlog.backlogs(view)
+        assert not refold.waiting(view)
 
 
 @pytest.fixture
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """One entity or row at a time."""
-    monkeypatch.setattr(identity_backlog, "STEP_ENTITIES", 1)
-    monkeypatch.setattr(identity_backlog, "STEP_ROWS", 1)
+    monkeypatch.setattr(refold, "STEP_ENTITIES", 1)
+    monkeypatch.setattr(refold, "STEP_ROWS", 1)
 
 
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -162,8 +162,8 @@ def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_answer_depends_on_how_far_values_are_noted(make_engine: Callable[[], Engine], acts: list[Act]) -> None:
     """Whatever was noted of new identity rules, names lead to the same entities and matches attach to the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(identity_backlog, "STEP_ENTITIES", 1)
-        patch.setattr(identity_backlog, "STEP_ROWS", 1)
+        patch.setattr(refold, "STEP_ENTITIES", 1)
+        patch.setattr(refold, "STEP_ROWS", 1)
         one, other = make_engine(), InMemoryEngine()
         event(f"{sum(isinstance(act, Rules) for act in acts)} schemas")
         compare(ledger_on(one), ledger_on(other), acts)
@@ -193,6 +193,14 @@ def test_the_story_agrees() -> None:
     compare(ledger_on(InMemoryEngine()), ledger_on(InMemoryEngine()), STORY)
 
 
+class _Blind(refold._Page):
+    """A page that finds no identifying values."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.values = []
+
+
 def _nothing(*_: object, **__: object) -> Any:
     return {}
 
@@ -201,17 +209,17 @@ def _nothing(*_: object, **__: object) -> Any:
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("finish", _nothing),  # a write that matches, and a rebuild, leave it as it is
+        ("finish", _nothing),  # a rebuild leaves it as it is
         ("finish_forgetting", _nothing),  # an erasure leaves rows by rules of before
-        ("_unnoted", _nothing),  # reads look at rows alone
-        ("_forget_some", lambda *_: True),  # nothing is forgotten
-        ("_page", lambda *_: ()),  # nothing is noted
-        ("id", lambda _: False),  # what a write sees that is undone stays at hand
+        ("types_without_values", lambda _: ()),  # reads look at rows alone
+        ("_forget_some", lambda *_: True),  # steps forget nothing
+        ("_forget", lambda _, one: replace(one, forget=())),  # writes forget nothing
+        ("_Page", _Blind),  # steps and writes note nothing
     ],
 )
 def test_what_is_left_out_is_noticed(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step, a read, a match or an erasure that leaves something out is told from one that does not."""
-    monkeypatch.setattr(identity_backlog, name, fault, raising=False)
+    monkeypatch.setattr(refold, name, fault)
     with pytest.raises(AssertionError):
         compare(ledger_on(InMemoryEngine()), ledger_on(InMemoryEngine()), STORY)
 
@@ -227,8 +235,8 @@ def test_a_schema_with_other_identity_rules_touches_no_entity(monkeypatch: pytes
     ledger.schemas.register({"x-woodrat-identity": [["email"], ["phone"]]}, entity_type="person")
     with ledger.context.engine.view(TENANT) as view:
         assert rows(view) == before
-        (waiting,) = identity_backlog.backlogs(view)
-    assert (waiting.forgetting, waiting.noting) == (("id", "name", "phone", "title"), ("phone",))
+        (waiting,) = refold.waiting(view)
+    assert (waiting.forget, waiting.note) == (("id", "name", "phone", "title"), ("phone",))
 
 
 def test_a_hint_says_that_shared_values_are_not_known_yet() -> None:
