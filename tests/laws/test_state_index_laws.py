@@ -197,7 +197,7 @@ def check_moment(past: Past, asked: Sequence[dict[str, Any]], limit: int) -> Non
     """Compare what a ledger answers at a moment with what folding gives."""
     with open_reader(past.context) as reader:
         expected = [plain_query(reader, question) for question in asked]
-        duplicates = find.duplicates(reader, None)
+        duplicates = find.duplicates(reader, find.folds(reader, None))
         roots = sorted((ref for ref, _ in reader.roots()), key=lambda ref: (ref.type.encode(), ref.key.encode()))
         conflicts = [
             [each for ref in roots for each in reads.conflicts_of(reader, ref, arrival)] for arrival in (False, True)

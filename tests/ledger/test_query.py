@@ -17,7 +17,7 @@ from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger import find, state_redo, state_rows, state_steps
 from woodrat.ledger.own_policy import registry
 from woodrat.ledger.read import Reader
-from woodrat.ledger.state_index import Progress, progress_of, reached
+from woodrat.ledger.state_index import Progress, reached
 from woodrat.ledger.state_rows import INDEXES
 from woodrat.merge.fold import MergeState
 from woodrat.proofs.verbs.keys import make as make_keys
@@ -241,29 +241,6 @@ def test_earlier_moments_are_read_from_rows(ledger: woodrat.Ledger, monkeypatch:
     assert len(keys(ledger.at(moment), where={"city": "Reus"})) == 200
     assert keys(ledger.at(moment), where={"city": "Girona"}) == []
     assert len(keys(ledger, where={"city": "Reus"})) == 99
-
-
-def test_a_new_schema_is_followed_in_parts(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the rows of a type are made anew, and for moments before, lists are folded; the answers stay the same."""
-    monkeypatch.setattr(state_steps, "STEP_ENTITIES", 2)
-    monkeypatch.setattr(state_steps, "CATCH_UP_ENTRIES", 0)
-    ledger.store(PEOPLE)
-    index_all(ledger)
-    before = ledger.position
-    ledger.schemas.register({**SCHEMA, "properties": {**SCHEMA["properties"], "note": {"x-woodrat-index": True}}})
-    covered = []
-    context = ledger.context
-    while True:
-        state_steps.go_on(context.engine, ledger.tenant, context.policies)
-        with context.engine.view(ledger.tenant) as view:
-            done = progress_of(view)
-        covered.append(done.position == ledger.position)
-        assert keys(ledger.at(ledger.position), where={"note": "x"}) == ["5"]
-        assert keys(ledger.at(before), where={"city": "Reus"}) == ["1"]
-        if not done.filling:
-            break
-    assert covered == [False, False, True]
-    assert not ledger.verify().damage
 
 
 def test_reads_catch_up(ledger: woodrat.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

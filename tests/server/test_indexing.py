@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.server.server import Server
 
 from woodrat.api.ledger import Ledger
 from woodrat.api.trailing_indexes import TRAILING
 from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
-from woodrat.ledger import indexer
+from woodrat.ledger import indexer, lists
 from woodrat.server import indexing
 from woodrat.server.indexing import Indexing
 from woodrat.server.status import indexes_text
@@ -117,3 +119,26 @@ def test_recall_is_brought_on_once_somebody_recalled(engine: Engine) -> None:
         for _ in range(20):
             work._go_on()
         assert (work.lacking["recall"], lacks(ledger)) == (0, False)
+
+
+def test_a_list_that_waits_for_a_schema_is_503_with_the_progress(
+    start: Callable[..., Server], engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large type does not keep a list waiting: the answer names how far it is, and other reads go on."""
+    monkeypatch.setattr(indexing, "QUIET_SECONDS", 600)  # nobody else takes the schema in
+    monkeypatch.setattr(lists, "SCHEMA_SECONDS", 0)
+    ledger = told(engine, "default", 3)
+    while indexer.go_on(ledger.context, TRAILING):
+        pass
+    server = start()
+    text = {"type": "string", "x-woodrat-index": True}
+    position = ledger.schemas.register({"title": "memo", "properties": {"text": text}}).position
+    for path in ("/v1/entities?entity_type=memo", "/v1/search?query=word", "/v1/conflicts", "/v1/duplicates"):
+        answer = server.call("GET", path)
+        assert (answer.status, answer.json["code"]) == (503, "unavailable")
+        assert answer.json["details"] | {"entity_type": "memo", "entities": 3, "indexed": 0} == answer.json["details"]
+        assert answer.json["details"]["position"] == position
+    assert server.call("GET", "/v1/entities/memo%2F1").status == 200
+    assert server.call("GET", "/v1/entities?entity_type=other").status == 200
+    monkeypatch.setattr(lists, "SCHEMA_SECONDS", 60)
+    assert len(server.call("GET", "/v1/entities?entity_type=memo").json["items"]) == 3

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.errors import Fault, NotFound, Refused, shown
+from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import PageRequest, page_request
 from woodrat.ledger.read import LAST_KEY, Reader
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.engines.view import View
 
+T = TypeVar("T")
 QUERY_BYTES_MAX: Final = ids.KEY_BYTES_MAX
 """Longest query, in UTF-8; as long as a key, so that every key can be looked for."""
+WAITING_FOLDS_MAX: Final = 100_000
+"""How many entities of a type a list folds at most because the index lacks the type's new schema."""
 READER_FOLDS: Final = 1_000
 """After so many folds a walk begins with a fresh reader, since a reader keeps all it has folded."""
 GATHERED: Final = 64
@@ -190,6 +193,7 @@ def folds_in_order(
             refs = _listed(reader, rows, name, last, reverse)
         else:
             refs = _said(reader, name, last, reverse)
+            refs = refs if rows is None else at_most(name, refs)
         while some := list(islice(refs, GATHERED)):
             fresh = Reader(reader.view, reader.asof, reader.policies)  # a reader keeps all it has folded
             fresh.gather(some)
@@ -197,6 +201,19 @@ def folds_in_order(
                 state = fresh.state(ref)
                 if state.exists and not state.deleted and fresh.group(ref)[0] == ref:
                     yield ref, state, fresh
+
+
+def at_most(type: str, found: Iterable[T]) -> Iterator[T]:
+    """Yield what a list folds of a type whose new schema the index lacks; `Unavailable` where that is too much."""
+    for number, each in enumerate(found):
+        if number >= WAITING_FOLDS_MAX:
+            raise Unavailable(
+                f"{type}: the index lacks its new schema, and this list would fold more than {number} entities. "
+                "Nothing was changed. Open the ledger for writing once and list again, or list as of a moment before "
+                "the schema. Reads of one entity answer now.",
+                {"entity_type": type},
+            )
+        yield each
 
 
 def _listed(reader: Reader, rows: Coverage, type: str, after: Ref | None, reverse: bool) -> Iterator[Ref]:
@@ -313,10 +330,10 @@ def types_in_order(reader: Reader, type: str | None, *, reverse: bool = False) -
 # Entities that may be one
 
 
-def duplicates(reader: Reader, type: str | None) -> tuple[Duplicate, ...]:
-    """Return the identifying values that several entities are believed to have which are not joined."""
+def duplicates(reader: Reader, found: Iterable[tuple[Ref, MergeState]]) -> tuple[Duplicate, ...]:
+    """Return the identifying values that several of some folds are believed to have."""
     sharing: dict[tuple[str, str, str], list[Ref]] = {}
-    for ref, state in folds(reader, type):
+    for ref, state in found:
         if state.deleted or relation.endpoints(ref) is not None:
             continue
         rules = reader.rules(ref.type)

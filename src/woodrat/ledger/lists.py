@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
+from woodrat.clock import monotonic
 from woodrat.engines.records import BEFORE_ALL
-from woodrat.errors import Fault, Refused, shown
+from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger import reads, spoken_times
 from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import open_reader, timestamp
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 LIMIT = 100
 """How many items a page has where nobody says."""
+SCHEMA_SECONDS = 1.0
+"""How long a list on a server takes part in taking in a new schema before it is `Unavailable`."""
 
 
 def search(
@@ -53,7 +56,7 @@ def search(
     from woodrat.ledger import find, search
 
     asked = find.ask_search(context, query, entity_type, limit, cursor)
-    asked = replace(asked, page=_brought_on(context, asked.page))
+    asked = replace(asked, page=_brought_on(context, asked.page, asked.type))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Hit]]:
         hits = search.search(reader, asked, place)
@@ -86,7 +89,7 @@ def query(
     from woodrat.ledger import query as queries
 
     asked = queries.ask_query(context, entity_type, where, sort, descending, limit, cursor)
-    asked = replace(asked, page=_brought_on(context, asked.page))
+    asked = replace(asked, page=_brought_on(context, asked.page, asked.type))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
         found = queries.Answer(reader, asked, None if place is None else Ref(*place)).snapshots()
@@ -123,24 +126,56 @@ def query(
         )
 
 
-def _brought_on(context: Context, page: PageRequest) -> PageRequest:
-    """Bring the state index on to where a page is read, by a bounded part of the log; return which page to answer.
+def _brought_on(context: Context, page: PageRequest, type: str | None) -> PageRequest:
+    """Bring the state index on to where a page of a type, or of all, is read; return which page to answer.
 
-    That is the same one, unless the first page of the present is asked for and the index still lacks more than a read
-    folds: then the list is as of the end of the index, and its `position` says so.
+    New schemas of the type are taken in to the end. On a server, which does that in the background, a list waits for
+    them only a moment: then it is `Unavailable`, and says how far that is. Of the rest of the log only a bounded part
+    is taken in. When the index then still lacks more than a read folds, the first page of the present is answered as of
+    the end of the index, and its `position` says so.
     """
     from woodrat.ledger import state_index, state_steps
 
     if page.valid_at is not None:
         return page
     engine, tenant = context.engine, context.tenant
-    limit = state_steps.CATCH_UP_ENTRIES
-    lacking = state_steps.catch_up(engine, tenant, context.policies, through=page.position, entries_max=limit)
+    deadline = monotonic() + SCHEMA_SECONDS if context.served else None
+    lacking = state_steps.catch_up(
+        engine,
+        tenant,
+        context.policies,
+        through=page.position,
+        entries_max=state_steps.CATCH_UP_ENTRIES,
+        types=() if context.served else None if type is None else (type,),
+        deadline=deadline,
+    )
+    if lacking and deadline is not None and monotonic() >= deadline:
+        _check_schemas(context, page, type)
     if lacking <= state_index.LAID_OVER_MAX or page.place is not None or not is_present(context):
         return page
     with engine.view(tenant) as view:
         reached = state_index.reached(view)
     return page if reached == BEFORE_ALL else replace(page, position=reached)
+
+
+def _check_schemas(context: Context, page: PageRequest, type: str | None) -> None:
+    """Raise `Unavailable`, with the progress, if the state index lacks a new schema of a type, or of any."""
+    from woodrat.ledger import refold, state_index
+    from woodrat.ledger.state_rows import SHOWN, type_prefix
+
+    with context.engine.view(context.tenant) as view:
+        known = state_index.progress_of(view)
+        for position, name in state_index.schemas_between(view, known.position, page.position):
+            if type not in (None, name):
+                continue
+            whole = view.count(SHOWN, type_prefix(name), through=known.position)
+            merged = next((one.done for one in refold.waiting(view) if one.type == name), whole)
+            indexed = next((done for filled, _, done in known.filling if filled == name), 0)
+            raise Unavailable(
+                f"{name}: lists wait for its schema at {position}. Of {whole} entities {merged} are merged anew and "
+                f"{indexed} are indexed. Nothing was changed. Ask again later; reads of one entity answer now.",
+                {"entity_type": name, "position": position, "entities": whole, "merged": merged, "indexed": indexed},
+            )
 
 
 def is_present(context: Context) -> bool:
@@ -165,7 +200,8 @@ def duplicates(
     faults = [*_type_faults(entity_type), *([] if ref is None else ref_faults(ref))]
     question: list[Json] = ["duplicates", entity_type, None if ref is None else str(ref)]
     request = page_request(context, question, limit, cursor, faults)
-    request = _brought_on(context, request)
+    named = ref.partition("/")[0] if isinstance(ref, str) and "/" in ref else getattr(ref, "type", entity_type)
+    request = _brought_on(context, request, named)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Duplicate]]:
         if ref is not None:
@@ -291,7 +327,7 @@ def conflicts(
     if type(arrival) is not bool:
         faults.append(Fault("arrival", f"expected true or false, got {shown(arrival)}", "Send a boolean."))
     request = page_request(context, ["conflicts", entity_type, arrival], limit, cursor, faults)
-    request = _brought_on(context, request)
+    request = _brought_on(context, request, entity_type)
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], EntityConflict]]:
         return state_lists.conflicts(reader, entity_type, place, arrival=arrival)

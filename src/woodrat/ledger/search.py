@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from woodrat.canon.ids import Ref
-from woodrat.ledger import search_index
+from woodrat.ledger import find, search_index
 from woodrat.ledger.find import RankedHit, Search, folds
 from woodrat.ledger.read import Reader
 from woodrat.ledger.search_index import Fields, ListStream, SortedStream, Stream, UnionStream
@@ -33,11 +33,16 @@ def search(reader: Reader, asked: Search, after: tuple[Any, ...] | None) -> Iter
         found = (_judged(reader, ref, state, asked) for ref, state in folds(reader, asked.type))
         yield from _in_order(after, found)
         return
-    more = (reader.group(ref) for type in rows.uncovered for ref in reader.view.entities(type, reader.asof.position))
+    more = (reader.group(ref) for type in sorted(rows.uncovered) for ref in _uncovered(reader, type))
     laid_over = rows.laid_over.union(chain.from_iterable(more))
     folded = (_evaluated(reader, ref, asked) for ref in {reader.group(ref)[0] for ref in laid_over})
     indexed = _Indexed(reader, asked, rows.through, {id_bytes(ref.id) for ref in laid_over})
     yield from heapq.merge(_in_order(after, folded), indexed.hits(after), key=lambda hit: hit.rank)
+
+
+def _uncovered(reader: Reader, type: str) -> Iterator[Ref]:
+    """Yield the entities of a type whose new schema the rows lack."""
+    return find.at_most(type, chain.from_iterable(find.entity_pages(reader.view, type, reader.asof.position)))
 
 
 def _in_order(after: tuple[Any, ...] | None, found: Iterable[RankedHit | None]) -> list[RankedHit]:

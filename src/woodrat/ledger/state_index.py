@@ -9,7 +9,7 @@ write, or at one that the rows have not come to, folds the entities touched sinc
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from woodrat.canon import form
@@ -70,9 +70,9 @@ class Progress:
 
     position: int = BEFORE_ALL
     """They are true for the log through this position, the end of a write."""
-    filling: tuple[tuple[str, str], ...] = ()
-    """Types whose rows the schemas in the next write change, each with the last key that is done; empty before the
-    first. Rows that begin or end with that write are there already for these keys."""
+    filling: tuple[tuple[str, str, int], ...] = ()
+    """Types whose rows the schemas in the next write change, each with the last key that is done, empty before the
+    first, and how many entities are done. Rows that begin or end with that write are there already for these."""
 
     def to_bytes(self) -> bytes:
         """Return the progress as it is noted."""
@@ -87,10 +87,11 @@ def progress_of(view: View) -> Progress:
         return Progress()
     try:
         stated: Any = form.decode(noted)
-        found = Progress(stated["position"], tuple((type, key) for type, key in stated["filling"]))
+        found = Progress(stated["position"], tuple((type, key, done) for type, key, done in stated["filling"]))
     except (Refused, KeyError, TypeError, ValueError) as error:
         raise garbled("How far the state index goes") from error
-    if type(found.position) is not int or not all(type(text) is str for pair in found.filling for text in pair):
+    kinds = {tuple(map(type, each)) for each in found.filling}
+    if type(found.position) is not int or not kinds <= {(str, str, int)}:
         raise garbled("How far the state index goes")
     return found
 
@@ -98,6 +99,14 @@ def progress_of(view: View) -> Progress:
 def reached(view: View) -> int:
     """Return the last position that the rows are true for."""
     return progress_of(view).position
+
+
+def schemas_between(view: View, after: int, through: int) -> Sequence[tuple[int, str]]:
+    """Return where new schemas came after a position and not after another, and of which types: rows lack them."""
+    if after >= through:
+        return ()
+    entries = view.entries(after, through, {"schema"})
+    return [(entry.position, schema.stored(entry.body).type) for entry in entries if entry.body is not None]
 
 
 class WriteEnds:
@@ -152,11 +161,9 @@ class Coverage:
         """Entities whose rows are outdated."""
         self.roots: list[Ref] = []
         """The folds that these are in at the as-of; each is to be looked at instead."""
-        self.uncovered: Collection[str] = ()
+        self.uncovered: Collection[str] = {type for _, type in schemas_between(view, base, position)}
         """Types that have a new schema since: their rows are not known."""
         if base < position:
-            schemas = view.entries(base, position, {"schema"})
-            self.uncovered = {schema.stored(entry.body).type for entry in schemas if entry.body is not None}
             spoken = touched(view.touched(base, position))
             before = Reader(view, AsOf(base), reader.policies)
             self.laid_over = {member for ref in spoken for member in (*before.group(ref), *reader.group(ref))}

@@ -130,7 +130,7 @@ def duplicates_of(reader: Reader, ref: Ref, type: str | None, place: Place | Non
         return
     rows = coverage(reader)
     if rows is None or not rows.covers(root.type):
-        found: Iterator[Duplicate] = (each for each in find.duplicates(reader, root.type) if root in each.entities)
+        found: Iterator[Duplicate] = (each for each in _folded(reader, rows, root.type) if root in each.entities)
     else:
         values = sorted(identifying_values(root, reader.state(root), reader.rules(root.type)))
         prefixes = (duplicate_key(root.type, rule, value) for rule, value in values)
@@ -148,7 +148,7 @@ def duplicates(reader: Reader, type: str | None, place: Place | None) -> Iterato
         if place is not None and name.encode() < str(place[0]).encode():
             continue
         if rows is None or not rows.covers(name):
-            found: Iterator[Duplicate] = iter(find.duplicates(reader, name))
+            found: Iterator[Duplicate] = iter(_folded(reader, rows, name))
         else:
             after = None if place is None or place[0] != name else duplicate_key(*place)
             found = _shared(reader, rows, name, after)
@@ -156,6 +156,12 @@ def duplicates(reader: Reader, type: str | None, place: Place | None) -> Iterato
             where = each.type, each.rule, each.value
             if place is None or where > place:
                 yield where, each
+
+
+def _folded(reader: Reader, rows: Coverage | None, type: str) -> tuple[Duplicate, ...]:
+    """Return the duplicates of a type by folding every entity."""
+    folds = find.folds(reader, type)
+    return find.duplicates(reader, folds if rows is None else find.at_most(type, folds))
 
 
 def _shared(reader: Reader, rows: Coverage, type: str, after: bytes | None) -> Iterator[Duplicate]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from woodrat.canon.ids import Ref
+from woodrat.clock import monotonic
 from woodrat.engines import cancellation
 from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.errors import Unavailable
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from woodrat.engines.engine import Engine
     from woodrat.engines.transaction import Transaction
     from woodrat.engines.view import View
-    from woodrat.ledger.progress import Progress as ProgressTold
 
 STEP_ENTRIES: Final = 1_000
 """How many entries one step takes in, or one write where that is longer."""
@@ -262,14 +262,14 @@ class Step:
 
     # Types with a new schema
 
-    def _filling(self, types: Iterable[str], through: int) -> tuple[tuple[str, str], ...]:
+    def _filling(self, types: Iterable[str], through: int) -> tuple[tuple[str, str, int], ...]:
         """Return the types with entities whose rows are others from the end of this write on."""
         if not types:
             return ()
         before = self.before.position
         old, new = Reader(self._view, AsOf(before), self._policies), Reader(self._view, AsOf(through), self._policies)
         return tuple(
-            (type, "")
+            (type, "", 0)
             for type in sorted(types)
             if not state_rows.are_alike(old.rules(type), new.rules(type))
             and self._view.entities(type, before, limit=1)
@@ -286,15 +286,15 @@ class Step:
             self._view.scan(FIELD, field_prefix(type, name), through=old.asof.position, limit=1) for name in added
         )
 
-    def _fill(self, filling: tuple[tuple[str, str], ...], through: int) -> tuple[tuple[str, str], ...]:
+    def _fill(self, filling: tuple[tuple[str, str, int], ...], through: int) -> tuple[tuple[str, str, int], ...]:
         """Take in the schemas of a write for the next entities of their types; return which types are left."""
-        (type, last), *rest = filling
+        (type, last, done), *rest = filling
         after = Ref(type, last) if last else None
         refs = self._view.entities(type, through, after=after, limit=STEP_ENTITIES)
         event = refolded(self._view, self._policies, self.before.position, through, refs, words=self._words)
         if event is not None:
             self._take([event])
-        return ((type, refs[-1].key), *rest) if len(refs) == STEP_ENTITIES else tuple(rest)
+        return ((type, refs[-1].key, done + len(refs)), *rest) if len(refs) == STEP_ENTITIES else tuple(rest)
 
     # The next writes
 
@@ -461,34 +461,44 @@ def catch_up(
     *,
     through: int | None = None,
     entries_max: int | None = None,
-    few: int = LAID_OVER_FEW,
-    told: ProgressTold | None = None,
+    types: Collection[str] | None = (),
+    deadline: float | None = None,
 ) -> int:
     """Bring the index up to date, or to a position, if it is well behind; return how many entries it lacks then.
 
-    It goes on a bounded step at a time, and with a limit in all by about so many entries. One that cannot be written
-    to now stays behind: what it lacks is folded by each question.
+    It goes on a bounded step at a time, and with a limit in all by about so many entries. The limit does not hold for
+    new schemas of `types` (None: of all types): those are taken in to the end, and so is their job (`refold.py`). No
+    new schema is taken in after a `deadline` of the monotonic clock. An index that cannot be written to now stays
+    behind: what it lacks is folded by each question.
     """
     first: int | None = None
-    filled = 0
+    schemas: Sequence[tuple[int, str]] = ()
+    end, filled = BEFORE_ALL, 0
     while True:
         with engine.view(tenant) as view:
-            head = view.head().position
-            known = progress_of(view)
-            done, end = known.position, head if through is None else min(head, through)
-            # A schema is one entry, and what each question would fold for it is a whole type.
-            waits = bool(known.filling) or next(view.entries(done, end, {"schema"}), None) is not None
+            known, head = progress_of(view), view.head().position
+            done, goal = known.position, head if through is None else min(head, through)
+            if goal != end:
+                end, schemas = goal, state_index.schemas_between(view, done, goal)
+            jobs = {one.type for one in refold.waiting(view) if one.position <= end} if refold.is_due(view) else set()
         first = done if first is None else first
-        is_short = not waits and end - done <= (few if done == first else 0)
-        if is_short or done >= end or (entries_max is not None and done - first + filled >= entries_max):
+        waiting = {type for position, type in schemas if position > done}
+        wanted = waiting | jobs if types is None else (waiting | jobs).intersection(types)
+        if not wanted:
+            # A schema is one entry, and what each question would fold for it is a whole type.
+            is_short = not waiting and end - done <= (LAID_OVER_FEW if done == first else 0)
+            is_enough = entries_max is not None and done - first + filled >= entries_max
+            if is_short or is_enough or done >= end:
+                return max(end - done, 0)
+        if engine.readonly or (waiting and deadline is not None and monotonic() >= deadline):
             return max(end - done, 0)
-        if told is not None and end - first > STEP_ENTRIES:
-            told(done - first, end - first)
+        # States kept anew need not be folded by each step.
+        refolded = jobs.intersection({type for type, *_ in known.filling[:1]} | wanted)
         try:
-            if known.filling and refold.go_on(engine, tenant, policies):
-                filled += refold.STEP_ENTITIES  # states kept anew need not be folded by each step
-                continue
-            go_on(engine, tenant, policies)
+            if refolded and refold.go_on(engine, tenant, policies, refolded):
+                filled += refold.STEP_ENTITIES
+            else:
+                go_on(engine, tenant, policies)
+                filled += STEP_ENTITIES if known.filling else 0
         except Unavailable:
-            return end - done
-        filled += STEP_ENTITIES if known.filling else 0
+            return max(end - done, 0)
