@@ -19,12 +19,12 @@ from woodrat.compare.separation import Separation
 from woodrat.runs.record import RunRecord, record_of
 
 
-def judged(number: int, good: bool | None, *steps: Said, **start: Any) -> RunRecord:
+def judged(number: int, good: bool | None, *steps: Said, answer: Any = "Done.", **start: Any) -> RunRecord:
     """Return a run that took these steps, with its verdict."""
     id = named(number)
     said: list[Said] = [("run.started", body(0, id, query="Refund?", **start))]
     said += [(kind, body(place, id, **told)) for place, (kind, told) in enumerate(steps, 1)]
-    said.append(("run.ended", body(len(steps) + 1, id, status="done", answer="Done.")))
+    said.append(("run.ended", body(len(steps) + 1, id, status="done", answer=answer)))
     if good is not None:
         said.append(("run.judged", body(len(steps) + 2, id, verdict="good" if good else "bad", by="ann")))
     return record_of(id, entries(said))
@@ -68,6 +68,14 @@ def test_one_argument() -> None:
         "called refund with method cash (30 good ones had card), seen at step 4. "
     )
     assert found.sentence.endswith("1 bad run has none of it.")
+
+
+def test_the_answer_separates_nothing() -> None:
+    """What a run answered is what it came to, and not why: neither a value nor an amount in it is named."""
+    runs = [judged(n, n < 15, *CARD, answer={"total": n}) for n in range(30)]
+    found = gather(runs).separation
+    assert found is not None
+    assert (found.bad, found.traits, found.hints) == (15, (), ())
 
 
 def test_a_skipped_check() -> None:

@@ -244,7 +244,7 @@ class _Separating:
 
     def _bounds(self) -> Iterator[tuple[Feature, FeatureRuns]]:
         for slot, (runs, numbers, steps) in self._table.numbers.items():
-            if len(self._table.slots.get(slot, ())) <= CATEGORIES_MAX:
+            if slot.kind == ENDING or len(self._table.slots.get(slot, ())) <= CATEGORIES_MAX:
                 continue
             ordered = sorted(numbers)
             cuts = sorted({ordered[len(ordered) * part // CUTS] for part in range(1, CUTS)})
