@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from woodrat.canon import form
 from woodrat.log import check as log_check
 from woodrat.log import tree
-from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk, against, joined
+from woodrat.log.check import PART, Checked, Damage, Held, Joined, Row, Walk, against, joined, merged, outside
 from woodrat.log.entry import Write
 
 LOG: Final = "log_a"
@@ -210,3 +210,12 @@ def test_canonical_form_is_told_from_other_spellings() -> None:
     ):
         assert not log_check.canonical("tag", bad), bad
     assert log_check.canonical("source", b"\xff")
+
+
+@given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
+def test_positions_outside_of_other_ranges_are_found(one: set[int], other: set[int]) -> None:
+    """Of each range the first position that no other range holds is found, however near to each other those lie."""
+    ranges, others = (merged((position, position) for position in positions) for positions in (one, other))
+    assert {position for first, last in ranges for position in range(first, last + 1)} == one
+    missing = [[position for position in range(first, last + 1) if position not in other] for first, last in ranges]
+    assert list(outside(ranges, others)) == [positions[0] for positions in missing if positions]
