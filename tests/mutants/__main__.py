@@ -34,6 +34,7 @@ TESTS: Final = (
     *("canon", "log", "state", "merge", "ledger", "runs", "verify", "erasure", "api", "laws"),
     *("server/test_access.py", "server/test_unread_answers.py", "server/test_tenancy.py", "server/test_run_doors.py"),
     *("server/test_runs.py", "mcp/test_access.py", "neotoma/test_endpoint.py", "stories/test_every_verb.py"),
+    *("faults/test_tampering.py", "faults/test_derived_damage.py"),
 )
 """Where tests are that may notice a mutant; the others reach these rooms too, and cost much more."""
 ENOUGH: Final = 0.9
