@@ -42,6 +42,8 @@ PROJECT = ROOT / "pyproject.toml"
 LOCK = ROOT / "requirements" / "dev.lock"
 WORKERS = "3"
 """How many processes pytest uses: one more than a small machine has cores, as some tests wait. More: `test -n 8`."""
+FAST_WORKERS = "2"
+"""The same for fast tests: they hardly wait, and each process has to collect all tests first."""
 
 ONLY_FAST = "not slow"
 """How pytest is told to leave slow tests out; tests/slow.txt names them."""
@@ -333,12 +335,12 @@ RUFF_FORMAT = Step("ruff format --check", (PYTHON, "-m", "ruff", "format", "--ch
 MYPY = Step("mypy --strict", (PYTHON, "-m", "mypy"))
 
 
-def pytest(*arguments: str) -> tuple[str | Path, ...]:
+def pytest(*arguments: str, workers: str = WORKERS) -> tuple[str | Path, ...]:
     """Return the command that runs pytest with these arguments.
 
     Each process keeps to modules of its own as long as it can, so that what the tests of a module share is made once.
     """
-    return (PYTHON, "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", *arguments)
+    return (PYTHON, "-m", "pytest", "-n", workers, "--dist", "worksteal", *arguments)
 
 
 @contextmanager
@@ -433,7 +435,8 @@ def test(arguments: Sequence[str]) -> int:
                 prepare_ui_tests()
             types.wait(AT_ONCE_SECONDS)
         if not types.failed:
-            code = run_steps([Step("pytest", pytest("-q", *selection, *chosen))], **environment)
+            command = pytest("-q", *selection, *chosen, workers=FAST_WORKERS if fast else WORKERS)
+            code = run_steps([Step("pytest", command)], **environment)
         code = types.result() or code
     if fast:
         outcome = f"{'Failed' if code else 'Passed'} after {time.monotonic() - began:.0f} s."

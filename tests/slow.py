@@ -1,6 +1,6 @@
 """Slow tests: what `python3 dev.py test --fast` leaves out.
 
-There is one rule. A test function that takes a fifth of a second or more, over all its parameters and with few
+There is one rule. A test function that takes a tenth of a second or more, over all its parameters and with few
 examples, is slow, unless it compares golden bytes. If its first parameter is quick by itself, a fast run tries that
 one. The slow functions are in tests/slow.txt, which is measured and not written by hand: `--write-slow` judges whatever
 ran and keeps the rest of the file. A test is known by its class and name alone, so that its file may move. New tests
@@ -18,9 +18,9 @@ from typing import Final
 import pytest
 
 FILE: Final = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS: Final = 0.2
+SLOW_SECONDS: Final = 0.1
 """From here on a test is slow."""
-FAST_SECONDS: Final = 0.1
+FAST_SECONDS: Final = 0.05
 """Below this a slow test counts as fast again, so that those near the limit do not go back and forth. The first
 parameter of a slow test is quick below this."""
 NAMED_SECONDS: Final = 2.0
@@ -32,7 +32,7 @@ GOLDEN: Final = ("golden", "test_outside.py")
 ONLY_FAST: Final = "not slow"
 """The expression that dev.py selects by."""
 HEADER: Final = """\
-# Test functions that take a fifth of a second or more; `python3 dev.py test --fast` leaves them out.
+# Test functions that take a tenth of a second or more; `python3 dev.py test --fast` leaves them out.
 # Of those with "first" behind them, the first parameter still runs.
 # Written by `python3 dev.py test --write-slow [FILES]`; see tests/slow.py.
 """

@@ -59,10 +59,10 @@ def test_what_ran_is_judged_and_the_rest_of_the_list_stays() -> None:
     """A slow test enters the list, one that became clearly faster leaves it, one near the limit stays as it was."""
     before = {"became_fast": False, "near_the_limit": False, "not_run": True}
     spent = {
-        "became_fast": slow.Spent(0.05, 0.05),
-        "near_the_limit": slow.Spent(0.15, 0.15),
-        "new_and_slow": slow.Spent(3.0, 0.05),
-        "new_near_the_limit": slow.Spent(0.15, 0.15),
+        "became_fast": slow.Spent(0.03, 0.03),
+        "near_the_limit": slow.Spent(0.07, 0.07),
+        "new_and_slow": slow.Spent(3.0, 0.03),
+        "new_near_the_limit": slow.Spent(0.07, 0.07),
     }
     judged = slow.judge(before, spent, whole=False)
     assert judged == {"near_the_limit": False, "new_and_slow": True, "not_run": True}
