@@ -77,7 +77,7 @@ class Concerned:
         lookup = Lookup(write, self._through, NAME)
         found: set[int] = {entry.position for entry in self._entries if entry.kind == "run.decided"}
         for ref in self._part.entities:
-            found.update(lookup.positions_below(run_index.evidence_term(ref)))
+            found.update(run_index.evidence_positions(lookup, ref))
         if any(entry.kind == "run.read" for entry in self._entries):
             for run in self._runs:
                 entries = entry_index.run_entries(write, run, write.head().position)

@@ -216,15 +216,22 @@ class Snapshot:
             )
         return found
 
-    def _behind(self, name: str) -> list[str]:
+    @cached_property
+    def _named(self) -> dict[str, list[str]]:
+        """The observations behind the fields asked for so far: a decision asks for one several times."""
+        return {}
+
+    def behind(self, name: str) -> list[str]:
         """Return the observations that set a field's value, without working out the blame of the others."""
         if "blame" in self.__dict__:
             origin = self.blame.get(name)
             return [] if origin is None else [str(id) for id in origin.observations]
-        field = self._state.field(name) if name in self.fields else None
-        if field is None:
-            return []
-        return [str(self._id(digest)) for digest in self._rules.policy(name).show(field.held).observations]
+        found = self._named.get(name)
+        if found is None:
+            field = self._state.field(name) if name in self.fields else None
+            shown = () if field is None else self._rules.policy(name).show(field.held).observations
+            found = self._named[name] = [str(self._id(digest)) for digest in shown]
+        return found.copy()
 
     def fact(self, name: str) -> Fact:
         """Return one field as a fact, to be handed to a decision: its value, and the observations that set it."""
@@ -235,7 +242,7 @@ class Snapshot:
                 "kind": "read",
                 "entity": str(self.entity),
                 "field": name,
-                "observations": self._behind(name),
+                "observations": self.behind(name),
                 "position": self.position,
             },
             missing=name not in self.fields,

@@ -31,7 +31,7 @@ ROLES: Final = (OWNER, WRITER, READER, ERASER)
 """Who owns the tables, who adds to the log, who only reads, and who removes what is to be erased."""
 REPLICA: Final = "replica"
 """The parameter of an address that names a replica."""
-LAYOUT: Final = 5
+LAYOUT: Final = 6
 """The number of the tables in `tables.sql`; a database has it in `layout`."""
 
 CONNECT_SECONDS: Final = 10

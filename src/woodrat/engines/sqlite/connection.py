@@ -20,7 +20,7 @@ from woodrat.merge.packing import UNREADABLE
 
 APPLICATION_ID = 0x57524154
 """`WRAT`: marks a file as ours."""
-LAYOUT = 11
+LAYOUT = 12
 """The number of the tables in `tables.sql` and of the rows they hold; a file has it as `user_version`."""
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""

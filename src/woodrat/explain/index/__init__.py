@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from woodrat.ledger.log_rows import Listing, Room, declare
@@ -10,18 +11,21 @@ from woodrat.state.meaning import RUN_KINDS
 _ANY: Final = (b"",)
 
 
+@cache
 def _runs() -> Room:
     from woodrat.runs import index
 
     return index
 
 
+@cache
 def _run_lists() -> Room:
     from woodrat.runs.index import listing
 
     return listing
 
 
+@cache
 def _explain() -> Room:
     from woodrat.explain.index import traces
 

@@ -26,7 +26,7 @@ from woodrat.runs import steps
 from woodrat.runs.steps import Read
 from woodrat.state import observation, relation, schema
 from woodrat.state.asof import AsOf
-from woodrat.state.entry_rows import position_of, term_key, text_prefix
+from woodrat.state.entry_rows import POSITION_BYTES, position_key, position_of, term_key, text_prefix
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS
 
@@ -43,10 +43,9 @@ NAME: Final = "evidence"
 TOUCHED: Final = "touched"
 """Decisions whose evidence may be believed otherwise than when they were made."""
 UNTOUCHED: Final = "untouched/"
-"""Decisions whose evidence is believed as it was; type, id of the entity and field follow, each after a slash."""
+"""Decisions whose evidence is believed as it was; type, a slash and id of the entity follow. Rows hold the fields."""
 EFFECTIVE: Final = "effective"
 """The index of reads of what was true by a time, by run."""
-_KEY_END: Final = 9
 
 
 def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
@@ -60,11 +59,15 @@ def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
         if ref.type == SAME_AS or relation.joined(ref) is not None or entry_index.joined(view, ref.digest):
             found.append(entry)
         elif _has_untouched(view, ref.type):
-            asking.setdefault(f"{UNTOUCHED}{ref.type}/{ref.id}/".encode(), []).append(entry)
+            asking.setdefault(_prefix(ref.type, ref.id), []).append(entry)
     for key, _ in view.find(NAME, list(asking), limit=1) if asking else ():
-        kind, type, id, _ = key.split(b"/", 3)
-        found += asking[b"%b/%b/%b/" % (kind, type, id)]
+        found += asking[key[:-POSITION_BYTES]]
     return sorted(found, key=lambda entry: entry.position)
+
+
+def _prefix(type: str, id: str | None) -> bytes:
+    """Return the key prefix of the untouched decisions that rest on an entity, or on any of a type."""
+    return f"{UNTOUCHED}{type}/".encode() if id is None else text_prefix(f"{UNTOUCHED}{type}/{id}")
 
 
 def _has_untouched(view: View, type: str) -> bool:
@@ -72,7 +75,7 @@ def _has_untouched(view: View, type: str) -> bool:
     at_hand = view.at_hand(NAME)
     found: bool | None = at_hand.get(type)
     if found is None:
-        found = at_hand[type] = bool(view.scan(NAME, f"{UNTOUCHED}{type}/".encode(), limit=1))
+        found = at_hand[type] = bool(view.scan(NAME, _prefix(type, None), limit=1))
     return found
 
 
@@ -121,8 +124,8 @@ class _Changes:
     def __init__(self, view: View, after: int) -> None:
         self._view = view
         self._after = after
-        self._untouched: dict[str, dict[str, dict[bytes, int]]] = {}
-        """Rows of untouched decisions that began and did not end: by type, by entity and by key, their beginning."""
+        self._untouched: dict[str, dict[str, dict[bytes, IndexRow]]] = {}
+        """Rows of untouched decisions that began and did not end: by type, by entity and by key."""
         self._standing: dict[str, bool] = {}
         """Whether any row was listed before, by type."""
         self._gone: set[bytes] = set()
@@ -136,8 +139,8 @@ class _Changes:
         """Yield what began or ended."""
         yield from self._ended
         for entities in self._untouched.values():
-            for keys in entities.values():
-                yield from (IndexRow(NAME, key, since) for key, since in keys.items())
+            for rows in entities.values():
+                yield from rows.values()
         yield from (IndexRow(NAME, term_key(TOUCHED, made), since) for made, since in self._touched.items())
 
     def add(self, entry: Listed) -> None:
@@ -165,33 +168,36 @@ class _Changes:
         if run is None:
             return
         made = entry.once(steps.decision_of)
-        read = {key: one for key, one in fact_origins(made).items() if read_ref(one) is not None}
+        origins = fact_origins(made)
+        read = {key: (ref, origin) for key, origin in origins.items() if (ref := read_ref(origin)) is not None}
         if not read:
             return
         if self._is_effective(run, position) or not self._is_believed(made.known_facts, read, position):
             self._touched.setdefault(position, position)
             return
-        for origin in read.values():
-            ref = read_ref(origin)
-            assert ref is not None
-            key = term_key(f"{UNTOUCHED}{ref.type}/{ref.id}/{origin['field']}", position)
-            self._untouched.setdefault(ref.type, {}).setdefault(ref.id, {}).setdefault(key, position)
+        fields: dict[Ref, set[str]] = {}
+        for ref, origin in read.values():
+            fields.setdefault(ref, set()).add(origin["field"])
+        for ref, names in fields.items():
+            key, value = _prefix(ref.type, ref.id) + position_key(position), "\0".join(sorted(names)).encode()
+            rows = self._untouched.setdefault(ref.type, {}).setdefault(ref.id, {})
+            rows[key] = IndexRow(NAME, key, position, value)
 
-    def _is_believed(self, values: Mapping[str, Json], origins: Mapping[str, Mapping[str, Any]], position: int) -> bool:
+    def _is_believed(
+        self, values: Mapping[str, Json], read: Mapping[str, tuple[Ref, Mapping[str, Any]]], position: int
+    ) -> bool:
         """Return whether all that a decision was read from is believed as it was, at its own position."""
         try:
-            for key, origin in origins.items():
-                ref = read_ref(origin)
-                assert ref is not None
-                snapshot = self._snapshot(ref, position)
-                missing = snapshot is None or origin["field"] not in snapshot.fields
-                fact = None if snapshot is None else snapshot.fact(str(origin["field"]))
-                current = () if fact is None else named_observations(fact.origin)
+            for key, (ref, origin) in read.items():
+                snapshot, name = self._snapshot(ref, position), origin["field"]
+                fields = {} if snapshot is None else snapshot.fields
+                current = () if snapshot is None else snapshot.behind(name)
                 if set(current) != set(named_observations(origin)) or type(origin.get("position")) is not int:
                     return False
                 before = values.get(key)
-                value = None if fact is None else fact.value
-                if is_whole(before) and ((key in values) is missing or not form.same(before, value)):
+                if is_whole(before) and (
+                    (key in values) != (name in fields) or not form.same(before, fields.get(name))
+                ):
                     return False
         except Unavailable:
             return False  # a policy is not loaded here; whoever asks has it
@@ -241,25 +247,25 @@ class _Changes:
         With `fields`, those that rest on one of these.
         """
         if type not in self._standing:
-            prefix = f"{UNTOUCHED}{type}/".encode()
-            self._standing[type] = bool(self._view.scan(NAME, prefix, through=self._after, limit=1))
+            self._standing[type] = bool(self._view.scan(NAME, _prefix(type, None), through=self._after, limit=1))
         began = self._untouched.get(type, {})
         if not began and not self._standing[type]:
             return  # as most do
-        prefix = f"{UNTOUCHED}{type}/{'' if id is None else id + '/'}".encode()
         places = list(began.values()) if id is None else [began.get(id, {})]
-        keys = {key: place for place in places for key in place}
+        rows = [row for place in places for row in place.values()]
         if self._standing[type]:
-            listed = self._view.scan(NAME, prefix, through=self._after)
-            keys |= {key: {key: STANDING} for key, _ in listed if key not in self._gone}
-        for key, place in sorted(keys.items(), key=lambda item: item[0]):
-            if fields is not None and key[len(prefix) : -_KEY_END].decode() not in fields:
+            listed = self._view.scan(NAME, _prefix(type, id), through=self._after)
+            rows += [IndexRow(NAME, key, STANDING, value) for key, value in listed if key not in self._gone]
+        for row in sorted(rows):
+            if fields is not None and fields.isdisjoint(row.value.decode().split("\0")):
                 continue
-            since = place.pop(key)
-            self._gone.add(key)
-            if since != position:
-                self._ended.append(IndexRow(NAME, key, since, b"", position))
-            self._note_touched(position_of(key), position)
+            self._gone.add(row.key)
+            if row.since != position:
+                self._ended.append(row._replace(until=position))
+            self._note_touched(position_of(row.key), position)
+        for place in places:
+            for key in self._gone.intersection(place):
+                del place[key]
 
     def _note_touched(self, made: int, position: int) -> None:
         if made in self._touched:

@@ -15,9 +15,8 @@ from woodrat.runs import steps
 from woodrat.runs.index import listing
 from woodrat.runs.index.terms import (
     ABOUT,
-    DECIDED,
     EVALUATION,
-    EVIDENCE,
+    GIVEN,
     INSIDE,
     JUDGED,
     LEANS,
@@ -28,7 +27,7 @@ from woodrat.runs.index.terms import (
 from woodrat.state.entry_rows import position_key, term_key, text_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.ids import Ref
     from woodrat.engines.view import View
@@ -40,8 +39,11 @@ def rows(entry: Listed) -> Iterator[IndexRow]:
     """Yield the rows that an entry makes by itself."""
     position, at = entry.position, position_key(entry.position)
     if entry.kind == "run.decided":
-        for term in set(_evidence(entry.once(steps.decision_of))):
-            yield IndexRow(NAME, text_prefix(term) + at, position)
+        made = entry.once(steps.decision_of)
+        for id, fields in _evidence(made).items():
+            yield _about(id, made.started_at or "", position, position)
+            for field, leans in fields.items():
+                yield IndexRow(NAME, text_prefix(f"{LEANS if leans else GIVEN}{id}/{field}") + at, position)
     elif entry.kind == "run.started":
         parent, traced = listing.beginning(entry)
         if parent is not None:
@@ -57,36 +59,31 @@ def rows(entry: Listed) -> Iterator[IndexRow]:
             yield IndexRow(NAME, text_prefix(JUDGED + subject) + at, position)
 
 
-def _evidence(made: Decision) -> Iterator[str]:
-    """Yield the terms of a decision: by entity and field, and by entity and time."""
-    began = made.started_at or ""
-    read = ((origin.get("entity"), origin.get("field")) for origin in made.origins if origin.get("kind") == "read")
-    texts = {(entity, field if isinstance(field, str) else "") for entity, field in read if isinstance(entity, str)}
-    ids: dict[str, str] = {}
-    for entity, field in texts:
-        ref = steps.ref(entity)
-        if ref is not None:
-            ids[entity] = ref.id
-            yield f"{EVIDENCE}{ids[entity]}/{field}"
-            yield f"{DECIDED}{ids[entity]}/{began}"
-    for entity, field in _read_fields(made):
-        if entity in ids:
-            yield f"{LEANS}{ids[entity]}/{field}"
+def _evidence(made: Decision) -> dict[str, dict[str, bool]]:
+    """Return the fields that a decision was read from, by entity and field, and whether it depends on each.
 
-
-def _read_fields(made: Decision) -> Iterator[tuple[str, str]]:
-    """Yield the fields of entities that a decision depends on: what its rules looked at, or would on other values.
-
-    What it was given besides cannot change what it comes to. One without conditions depends on all it was given.
+    It depends on what its rules looked at, or would on other values; what it was given besides cannot change what it
+    comes to. One without conditions depends on all it was given.
     """
-    compared = [condition.origin for condition in made.conditions]
+    compared = [(condition.key, condition.origin) for condition in made.conditions]
     rules = (*made.rules, *(made.untried or ()))
     asked = {key for rule in rules if isinstance(rule.when, dict) for key in rule.when}
-    given = [origin for key, origin in made.facts_origin.items() if not compared or key in asked]
-    for origin in (*compared, *given):
-        entity, field = origin.get("entity"), origin.get("field")
-        if origin.get("kind") == "read" and isinstance(field, str) and isinstance(entity, str):
-            yield entity, field
+    found: dict[str, dict[str, bool]] = {}
+    by_entity: dict[str, dict[str, bool] | None] = {}
+    for place, (key, origin) in enumerate((*compared, *made.facts_origin.items())):
+        entity = origin.get("entity") if isinstance(origin, dict) and origin.get("kind") == "read" else None
+        if not isinstance(entity, str):
+            continue
+        if entity not in by_entity:
+            ref = steps.ref(entity)
+            by_entity[entity] = None if ref is None else found.setdefault(ref.id, {})
+        fields = by_entity[entity]
+        if fields is not None:
+            field = origin.get("field")
+            depends = place < len(compared) or not compared or key in asked
+            name = field if isinstance(field, str) else ""
+            fields[name] = fields.get(name, False) or (depends and name is field)
+    return found
 
 
 def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
@@ -95,7 +92,7 @@ def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
 
 
 def follow(view: View, after: int, through: int, entries: Sequence[Listed]) -> Iterator[IndexRow]:
-    """Yield the rows of decisions by the subjects that their runs were ever said to be about.
+    """Yield the rows of decisions by the subjects that their runs were ever said to be about, unless read from them.
 
     A subject may be said after a decision. Such a row never ends: whoever reads it looks at the run itself.
     """
@@ -107,15 +104,22 @@ def follow(view: View, after: int, through: int, entries: Sequence[Listed]) -> I
         if run not in subjects:
             subjects[run] = listing.subjects_of(view, run, through)
         if entry.kind == "run.decided":
-            started_at = steps.text(entry.value.get("started_at")) or ""
-            for id, said in subjects[run].items():
-                yield _about(id, started_at, entry.position, max(said, entry.position))
+            yield from _by_subject(entry, subjects[run])
         elif entry.position in subjects[run].values() and entry_index.has_run(view, run, entry.position - 1):
-            ids = [id for id, said in subjects[run].items() if said == entry.position]
+            begun = {id: said for id, said in subjects[run].items() if said == entry.position}
             for step in entry_index.run_entries(view, run, after):
                 if step.kind == "run.decided" and step.body is not None:
-                    started_at = steps.text(Listed.of(step).value.get("started_at")) or ""
-                    yield from (_about(id, started_at, step.position, entry.position) for id in ids)
+                    yield from _by_subject(Listed.of(step), begun)
+
+
+def _by_subject(entry: Listed, subjects: Mapping[str, int]) -> Iterator[IndexRow]:
+    """Yield the rows of a decision by subjects of its run that it was not read from: by those it is listed itself."""
+    if subjects:
+        made = entry.once(steps.decision_of)
+        read = _evidence(made)
+        for id, said in subjects.items():
+            if id not in read:
+                yield _about(id, made.started_at or "", entry.position, max(said, entry.position))
 
 
 def _about(subject: str, started_at: str, position: int, since: int) -> IndexRow:
@@ -130,15 +134,17 @@ def lives(view: View, runs: Iterable[str], through: int) -> Iterator[IndexRow]:
         yield from follow(view, BEFORE_ALL, through, listed)
 
 
-def evidence_term(ref: Ref, field: str = "") -> str:
-    """Return the term of the decisions with evidence read from a field of an entity; what those of all begin with."""
-    return f"{EVIDENCE}{ref.id}/{field}"
+def evidence_positions(lookup: Lookup, ref: Ref, field: str | None = None) -> list[int]:
+    """Return the positions of the decisions with evidence read from an entity, or from one field of it, in order."""
+    if field is None:
+        return sorted({at for term in (GIVEN, LEANS) for at in lookup.positions_below(f"{term}{ref.id}/")})
+    return sorted({at for term in (GIVEN, LEANS) for at in lookup.positions(f"{term}{ref.id}/{field}")})
 
 
 def leaning_positions(lookup: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:
     """Return the positions of the decisions that depend on some fields of an entity; none: on any of them."""
     if fields is None:
-        return set(lookup.positions_below(evidence_term(ref)))
-    if not lookup.has_below(evidence_term(ref)):
+        return set(evidence_positions(lookup, ref))
+    if not lookup.has_below(f"{LEANS}{ref.id}/"):
         return set()  # asked once, instead of field by field: on most entities nothing was decided
     return {position for field in fields for position in lookup.positions(f"{LEANS}{ref.id}/{field}")}

@@ -19,11 +19,10 @@ from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.merge.packing import garbled
 from woodrat.runs import trace
-from woodrat.runs.index import evidence_term
+from woodrat.runs.index import evidence_positions
 from woodrat.runs.index.candidates import Candidate
 from woodrat.runs.index.terms import (
     ABOUT,
-    DECIDED,
     INSIDE,
     JUDGED,
     LINE,
@@ -117,14 +116,12 @@ class Recounter:
 
     def leaning_on(self, ref: Ref, field: str | None = None) -> list[Entry]:
         """Return the decisions with evidence read from an entity, or from one field of it, by position."""
-        if field is not None:
-            return self.index.entries(evidence_term(ref, field))
-        listed = (self.view.entry(position) for position in self.index.positions_below(evidence_term(ref)))
+        listed = (self.view.entry(position) for position in evidence_positions(self.index, ref, field))
         return [entry for entry in listed if entry is not None and entry.body is not None]
 
     def decided(self, members: Iterable[Ref], after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions that may be about entities, from after one on, the latest first."""
-        beginnings = [f"{term}{ref.id}/" for ref in members for term in (DECIDED, ABOUT)]
+        beginnings = [f"{ABOUT}{ref.id}/" for ref in members]
         yield from merge(*(self._decided(beginning, after) for beginning in beginnings), reverse=True)
 
     def _decided(self, beginning: str, after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:

@@ -127,7 +127,7 @@ def _decided_about(
     members = recounter.members(ref)
     names = {str(ref) for ref in members}
     records: dict[str, tuple[RunRecord, dict[int, Decision]]] = {}
-    # One that rests on the subject, of a run about it, is listed twice.
+    # One that rests on several members of a group is listed under each.
     places = (place for place, _ in groupby(recounter.decided(members, after)))
     while some := list(islice(places, count)):
         bodies = {at: form.decode(body) for at, (_, body) in recounter.view.bodies([at for _, at in some]).items()}
