@@ -49,11 +49,11 @@ class Entities(Tables):
     def known_entities(self, refs: Sequence[Ref]) -> Sequence[Known | None]:
         """Return what the tables hold of entities, in one look at most."""
         digests = [ref.digest for ref in refs]
+        if len(digests) == 1:
+            return (self.known_entity(digests[0]),)
+        self.find_entities(digests)
         entities = self.memory.entities
         found = list(map(entities.get, digests))
-        if None in found:
-            self.find_entities(digests)
-            found = list(map(entities.get, digests))
         for known in found:
             if known is not None:
                 entities.move_to_end(known.digest)
@@ -61,13 +61,14 @@ class Entities(Tables):
 
     def find_entities(self, digests: Sequence[bytes]) -> None:
         """Look up entities in one statement: each is at hand then, or known to be missing."""
-        self.release()
         entities, missing = self.memory.entities, self._missing
-        wanted = {digest for digest in digests if digest not in entities and digest not in missing}
-        if not wanted:
+        if all(digest in entities for digest in digests):
             return
-        if len(wanted) == 1:
-            self.known_entity(*wanted)
+        self.release()
+        wanted = {digest for digest in digests if digest not in entities and digest not in missing}
+        if len(wanted) < 2:
+            for digest in wanted:
+                self.known_entity(digest)
             return
         heads = self.many_of(sorted(map(codec.head, wanted)))
         for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
@@ -229,16 +230,15 @@ class EntityWrites(WritableTables, Entities):
 
     def known_entities(self, refs: Sequence[Ref]) -> Sequence[Known | None]:
         met = self._met
-        found = list(map(met.get, refs))
-        if None not in found:
-            return found
-        if self.memory.is_overfull:
-            self._drop_from_memory()
         unmet = [ref for ref in refs if ref not in met]
-        for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
-            if known is not None:
-                met[ref] = known
-        return list(map(met.get, refs))
+        if unmet:
+            if self.memory.is_overfull:
+                self._drop_from_memory()
+                unmet = list(refs)
+            for ref, known in zip(unmet, super().known_entities(unmet), strict=True):
+                if known is not None:
+                    met[ref] = known
+        return [met.get(ref) for ref in refs]
 
     def find_entities(self, digests: Sequence[bytes]) -> None:
         if self._may_be_unmet:

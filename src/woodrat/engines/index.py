@@ -97,12 +97,16 @@ class IndexWrites(WritableTables, Indexes):
 
     def put(self, rows: Iterable[IndexRow]) -> None:
         """Add rows to indexes. One that is true now, under a key that has such a row already, changes nothing."""
-        tenant, rows, at_hand = self.tenant_number, list(rows), self.memory.at_hand
-        for index in {row[0] for row in rows}:
-            at_hand.pop(index, None)
-        assert not any(row[1].startswith(b"\xff") for row in rows), "no key begins so"
-        present = [(tenant, name, key, since, value) for name, key, since, value, until in rows if until is None]
-        past = [(tenant, *row[:3], row[4], row[3]) for row in rows if row[4] is not None]
+        tenant, at_hand = self.tenant_number, self.memory.at_hand
+        present: list[tuple[Any, ...]] = []
+        past: list[tuple[Any, ...]] = []
+        for name, key, since, value, until in rows:
+            assert key[:1] != b"\xff", "no key begins so"
+            at_hand.pop(name, None)
+            if until is None:
+                present.append((tenant, name, key, since, value))
+            else:
+                past.append((tenant, name, key, since, until, value))
         if present:
             present.sort()  # the index is in this order
             self.many("add_index_row", present)

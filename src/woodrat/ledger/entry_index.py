@@ -8,7 +8,7 @@ again and again, such as the schema in force, is kept at hand as long as no row 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
 from typing import Any, Final
@@ -18,7 +18,7 @@ from woodrat.canon.digest import unbase32
 from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.engines.transaction import Transaction
 from woodrat.engines.view import View
-from woodrat.ledger.log_rows import Concerned
+from woodrat.ledger.log_rows import Concerned, LogEntry
 from woodrat.log.check import Row
 from woodrat.log.entry import Entry, Write
 from woodrat.merge.packing import garbled
@@ -50,6 +50,8 @@ _RELATIONS_PAGE: Final = 64
 _RELATIONS_PAGE_MAX: Final = 1_024
 BLOCKS_MAX: Final = 10_000
 """Of how many blocks it is remembered that their rows are there."""
+_make: Final = tuple.__new__
+"""Makes an `IndexRow` in half the time."""
 _JOINS: Final = None
 """Under what it is kept at hand whether any `same_as` was ever said; entities stand beside it by their digests."""
 
@@ -64,26 +66,31 @@ def append(write: Transaction, writes: Sequence[Write], meanings: Sequence[Meani
         bodies = [body for one in writes for body in one.bodies]
     first = writes[0].first
     last = first + len(kinds) - 1
+    entries = list(zip(range(first, last + 1), kinds, bodies, meanings, strict=True))
     alone_at = [one.recorded_at if len(one.kinds) == 1 else None for one in writes for _ in one.kinds]
     # Whatever has to be looked up for the rows is asked before anything is changed: then it costs no round trip more.
-    rows, concerned = _rows(write, range(first, last + 1), kinds, bodies, meanings, alone_at)
+    concerned = Concerned(write, entries)
+    known = write.at_hand(BLOCKS)
+    rows = [*_rows(entries, alone_at, known), *concerned.rows()]
     concerned.narrow(write)
     write.append(writes, meanings)
-    _put(write, rows)
+    if rows:
+        write.put(rows)
+        begun = {row.key: True for row in rows if row.name is BLOCKS}
+        if begun:
+            write.at_hand(BLOCKS).update({**known, **begun} if len(known) < BLOCKS_MAX else begun)
     concerned.follow(write, first - 1, last)
 
 
 def derive(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
     """Note again what rows of the log mean, as `append` did; `log_rows.follow_all` comes after the last of them."""
     write.derive(rows, meanings)
-    asked = _rows(write, *_columns(rows), meanings, _alone_at(rows))[0]
-    if asked:
-        write.put(asked)
+    write.put(_asked(write, rows, meanings))
 
 
 def forget(write: Transaction, rows: Sequence[Row], meanings: Sequence[Meaning]) -> None:
     """Forget the rows that entries asked for, before what is left of them is derived again, and `renew_blocks`."""
-    for row in _rows(write, *_columns(rows), meanings, _alone_at(rows))[0]:
+    for row in _asked(write, rows, meanings):
         if row.name is not BLOCKS:
             write.drop(row.name, row.key)
 
@@ -101,45 +108,29 @@ def renew_blocks(write: Transaction, rows: Sequence[Row], meanings: Sequence[Mea
     for block in sorted({row.position // BLOCK for row in rows}):
         left = list(write.rows(block * BLOCK - 1, block * BLOCK + BLOCK - 1))
         means = [meaning_of(row.kind, row.body) if row.kind == "observation" else None for row in left]
-        asked = _rows(write, *_columns(left), means, _alone_at(left))[0]
-        write.put([row for row in asked if row.name is BLOCKS and row.key in keys])
-
-
-def _put(write: Transaction, rows: Sequence[IndexRow]) -> None:
-    """Put rows; those of blocks that are there already, as most are, are passed over."""
-    known = write.at_hand(BLOCKS)
-    begun = [row.key for row in rows if row.name is BLOCKS and row.key not in known]
-    rows = [row for row in rows if row.name is not BLOCKS or row.key not in known]
-    if rows:
-        write.put(rows)
-    if begun:
-        at_hand = write.at_hand(BLOCKS)
-        at_hand.update(known if len(known) < BLOCKS_MAX else {})
-        at_hand.update(dict.fromkeys(begun, True))
-
-
-def _columns(rows: Sequence[Row]) -> tuple[list[int], list[str], list[bytes | None]]:
-    return [row.position for row in rows], [row.kind for row in rows], [row.body for row in rows]
+        write.put([row for row in _asked(write, left, means) if row.name is BLOCKS and row.key in keys])
 
 
 def _alone_at(rows: Sequence[Row]) -> list[str | None]:
     return [row.recorded_at if row.length == 1 else None for row in rows]
 
 
-def _rows(
-    view: View,
-    positions: Sequence[int],
-    kinds: Sequence[str],
-    bodies: Sequence[bytes | None],
-    meanings: Sequence[Meaning],
-    alone_at: Sequence[str | None],
-) -> tuple[list[IndexRow], Concerned]:
-    """Return the rows that entries ask for by themselves, and which of them concern rooms."""
-    own = entry_rows.rows_of_all(positions, kinds, bodies, meanings, alone_at)
-    rows = [IndexRow(name, key, position, value) for position, (name, key, value) in own]
-    concerned = Concerned(view, zip(positions, kinds, bodies, meanings, strict=True))
-    rows += concerned.rows()
-    return rows, concerned
+def _asked(view: View, rows: Sequence[Row], meanings: Sequence[Meaning]) -> list[IndexRow]:
+    """Return the rows that rows of the log ask for by themselves."""
+    entries = [(row.position, row.kind, row.body, meaning) for row, meaning in zip(rows, meanings, strict=True)]
+    return [*_rows(entries, _alone_at(rows), ()), *Concerned(view, entries).rows()]
+
+
+def _rows(entries: Sequence[LogEntry], alone_at: Sequence[str | None], known: Container[bytes]) -> Iterator[IndexRow]:
+    """Yield the rows of the ledger that entries ask for; a block has one, and none if it is `known` to be there."""
+    blocks: set[bytes] = set()
+    for (position, kind, body, meaning), alone in zip(entries, alone_at, strict=True):
+        for name, key, value in entry_rows.rows_of(kind, body, meaning, position, alone):
+            if name is BLOCKS:
+                if key in blocks or key in known:
+                    continue
+                blocks.add(key)
+            yield _make(IndexRow, (name, key, position, value, None))
 
 
 def _positions(view: View, index: str, prefix: bytes) -> list[int]:

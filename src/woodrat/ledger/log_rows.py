@@ -9,6 +9,7 @@ ledger does not know them.
 from __future__ import annotations
 
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from woodrat.canon import form
@@ -35,6 +36,8 @@ _EMPTY: Final = None
 """Under what it is kept at hand whether an index has any rows."""
 
 
+LogEntry = tuple[int, str, "bytes | None", "Meaning"]
+"""An entry: its position, its kind, its body unless that was erased, and what it means, where that is known."""
 Made = TypeVar("Made")
 
 
@@ -146,29 +149,34 @@ def is_empty(view: View, index: str) -> bool:
 class Concerned:
     """The entries among some, in order, that concern rooms, by room."""
 
-    def __init__(self, view: View, entries: Iterable[tuple[int, str, bytes | None, Meaning]]) -> None:
+    def __init__(self, view: View, entries: Sequence[LogEntry]) -> None:
         self._by_room: dict[str, tuple[Listing, list[Listed]]] = {}
-        idle: dict[str, list[Listed]] = {}
+        empty: dict[str, bool] = {}
         for position, kind, body, meaning in entries:
+            if body is None:
+                continue
             entry: Listed | None = None
-            for marks, changing, listing in _by_kind(kind) if body is not None else ():
-                assert body is not None
+            for marks, changing, listing in _by_kind(kind):
                 for mark in marks:
                     if mark in body:
                         break
                 else:
                     if not changing:
                         continue
-                    if is_empty(view, changing):
-                        idle.setdefault(listing.name, []).append(Listed(position, kind, body, meaning))
+                    if changing not in empty:
+                        empty[changing] = is_empty(view, changing)
+                    if empty[changing]:
                         continue
                 entry = entry or Listed(position, kind, body, meaning)
                 self._by_room.setdefault(listing.name, (listing, []))[1].append(entry)
-        for name, rest in idle.items() if self._by_room else ():
-            # Rows that may end with these begin among the others.
-            if name in self._by_room:
-                listing, several = self._by_room[name]
-                self._by_room[name] = listing, sorted([*several, *rest], key=lambda one: one.position)
+        for listing, several in self._by_room.values():
+            if empty.get(listing.changing):
+                # Rows that may end with the other entries begin among these.
+                there = {one.position for one in several}
+                for position, kind, body, meaning in entries:
+                    if body is not None and kind in CHANGING and position not in there:
+                        several.append(Listed(position, kind, body, meaning))
+                several.sort(key=attrgetter("position"))
 
     def rows(self) -> Iterator[IndexRow]:
         """Yield the rows that the entries make by themselves."""
@@ -211,7 +219,7 @@ def follow_all(write: Transaction) -> None:
         _carry_out(write, list(concerned.followed(write, after, through)))
 
 
-def entries_between(view: View, after: int, through: int) -> list[tuple[int, str, bytes | None, Meaning]]:
+def entries_between(view: View, after: int, through: int) -> list[LogEntry]:
     """Return the entries between two positions that may concern a room."""
     kinds = frozenset(kind for listing in _declared for kind in (*listing.kinds, *CHANGING))
     return [(entry.position, entry.kind, entry.body, None) for entry in view.entries(after, through, kinds)]

@@ -133,17 +133,12 @@ class Reader:
         rest: list[Ref] = []
         groups: dict[tuple[Ref, ...], list[Ref]] = {}
         remembered, by_type = before._before, self._rules
-        digests: list[bytes] = []
-        due: list[Ref] = []
-        for ref, stored in spoken.items():
-            digests += [one.observation.digest for one in stored]
-            old = remembered[ref]
-            if (old.observations + len(stored)) % KEPT_EVERY < len(stored):
-                due.append(old.members[0])
+        digests = [one.observation.digest for stored in spoken.values() for one in stored]
         unnamed = frozenset(digests).difference(self.view.named(digests, self.asof.position))
         known = Before(self.view, (), -1, None, unnamed)
-        if due:
-            spacing.look_up(due)
+        if len(spoken) > 1:
+            counted = [(remembered[ref], len(stored)) for ref, stored in spoken.items()]
+            spacing.look_up(old.members[0] for old, new in counted if (old.observations + new) % KEPT_EVERY < new)
         for ref, stored in spoken.items():
             old, type = remembered[ref], ref.type
             rules = by_type.get(type) or self.rules(type)

@@ -9,7 +9,7 @@ observation can name one that names it, and the recursion ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -271,25 +271,38 @@ def lay(
 ) -> tuple[tuple[Stratum, ...], Mapping[str, str]]:
     """Lay an assertion on strata: return them, and when another value than the winner's was observed last."""
     new: dict[str, str] = {}
-    # Mostly: nobody else states anything, and this ranks higher whatever it says.
-    below = strata[0].said if len(strata) == 1 and rank.LATEST.compare(said, strata[0].said) > 0 else None
-    for name, value in values.items():
-        for _, stated in reversed(strata):
-            if name in stated:
-                break
-        else:
-            continue
-        if value == stated[name] and type(value) is str:
-            continue  # mostly: it is only said again. Of other types Python takes 1 and true for equal.
-        if below is not None:
-            if differ(value, stated[name]):
-                new[name] = max(below.observed_at, against.get(name, ""))
-            continue
-        winner = _winner(strata, name)
-        if differ(value, winner.value):
-            wins = rank.LATEST.higher(winner, Claim(said, value)) is not winner
-            last = winner.observed_at if wins else said.observed_at
-            new[name] = max(last, against.get(name, ""))
+    compare = rank.LATEST.compare
+    # Mostly it ranks above all that lies there, whatever it says, and no two of these are on a par.
+    is_highest, upper = True, said
+    for lower, _ in reversed(strata):
+        if compare(upper, lower) <= 0:
+            is_highest = False
+            break
+        upper = lower
+    if is_highest:
+        left: Set[str] = values.keys()
+        for theirs, stated in reversed(strata):
+            both = stated.keys() & left
+            for name in both:
+                value, old = values[name], stated[name]
+                # Mostly it is only said again. Of other types than text Python takes 1 and true for equal.
+                if (value != old or type(value) is not str) and differ(value, old):
+                    new[name] = max(theirs.observed_at, against.get(name, ""))
+            left = left - both
+    else:
+        for name, value in values.items():
+            for _, stated in reversed(strata):
+                if name in stated:
+                    break
+            else:
+                continue
+            if value == stated[name] and type(value) is str:
+                continue
+            winner = _winner(strata, name)
+            if differ(value, winner.value):
+                wins = rank.LATEST.higher(winner, Claim(said, value)) is not winner
+                last = winner.observed_at if wins else said.observed_at
+                new[name] = max(last, against.get(name, ""))
     kept: list[Stratum] = []
     mine = values
     for stratum in strata:
@@ -297,8 +310,10 @@ def lay(
         if other.agent != said.agent or stated.keys().isdisjoint(mine):
             kept.append(stratum)
             continue
-        above = rank.LATEST.compare(said, other)
+        above = 1 if is_highest else compare(said, other)
         if above > 0:
+            if stated.keys() <= mine.keys():
+                continue
             lost: Collection[str] = mine.keys()
         elif above < 0:
             lost, mine = (), {name: value for name, value in mine.items() if name not in stated}
@@ -306,12 +321,12 @@ def lay(
             claims = ((name, Claim(other, stated[name]), Claim(said, mine[name])) for name in stated if name in mine)
             lost = {name for name, old, claim in claims if rank.LATEST.higher(old, claim) is claim}
             mine = {name: value for name, value in mine.items() if name in lost or name not in stated}
-        left = {name: value for name, value in stated.items() if name not in lost} if lost else stated
-        if left:
-            kept.append(Stratum(other, left))
+        rest = {name: value for name, value in stated.items() if name not in lost} if lost else stated
+        if rest:
+            kept.append(Stratum(other, rest))
     if mine:
         place, stratum = len(kept), Stratum(said, mine)
-        while place and _compare(stratum, kept[place - 1]) < 0:
+        while place and not is_highest and _compare(stratum, kept[place - 1]) < 0:
             place -= 1
         kept.insert(place, stratum)
     return tuple(kept), {**against, **new} if new else against

@@ -23,7 +23,6 @@ counts. So a store mostly puts none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from woodrat.canon import form
@@ -41,6 +40,8 @@ BLOCK: Final = 64
 """Number of positions in a block: a look-up by block reads at most this many entries for each."""
 POSITION_BYTES: Final = 8
 DIGEST_BYTES: Final = 32
+_RELATION_KEY: Final = '["'
+"""What the key of every relation begins with."""
 _DIGEST: Final = b"#"
 """Stands before a digest in a key: no key begins with the byte FF, and a digest may."""
 
@@ -137,9 +138,8 @@ def rows_of(
     `alone_at` is the time of recording, if it is the only entry of its write.
     """
     if isinstance(meaning, Observation):
-        rows = block_rows(meaning, position, alone_at)
-        rows += observation_rows(meaning, position, alone_at)
-        return rows + relation_rows(meaning.entity, position)
+        rows = block_rows(meaning, position, alone_at) + observation_rows(meaning, position, alone_at)
+        return rows + relation_rows(meaning.entity, position) if meaning.entity.key.startswith(_RELATION_KEY) else rows
     if isinstance(meaning, Step):
         return [(RUN, text_prefix(meaning.run) + position_key(position), b"")]
     if isinstance(meaning, Schema):
@@ -165,11 +165,11 @@ def observation_rows(said: Observation, position: int, alone_at: str | None) -> 
     rows: list[EntryRow] = []
     if said.observed_at != alone_at:
         rows.append((OBSERVED, observed_key(said.observed_at, said.digest) + position_key(position), b""))
-    at = position_key(position) if said.optional else b""
-    for name in ("source", "interpretation") if said.optional else ():
-        named = said.optional.get(name)
-        if isinstance(named, str):
-            rows.append((SAID, text_prefix(SAID_FROM + named) + at, b""))
+    if said.optional:
+        for name in ("source", "interpretation"):
+            named = said.optional.get(name)
+            if isinstance(named, str):
+                rows.append((SAID, term_key(SAID_FROM + named, position), b""))
     return rows
 
 
@@ -196,28 +196,5 @@ def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
 
     Each observation of a relation asks for them. Those of the first count: a key has one row.
     """
-    type, key = ref
-    if not key.startswith('["'):  # mostly: `endpoints` looks no further either
-        return []
-    name, rest, at = relation_index(type), relation_name(ref), position_key(first)
+    name, rest, at = relation_index(ref.type), relation_name(ref), position_key(first)
     return [(name, digest_prefix(end.digest) + rest, at) for end in dict.fromkeys(endpoints(ref) or ())]
-
-
-def rows_of_all(
-    positions: Iterable[int],
-    kinds: Iterable[str],
-    bodies: Iterable[bytes | None],
-    meanings: Iterable[Meaning],
-    alone_at: Iterable[str | None],
-) -> list[tuple[int, EntryRow]]:
-    """Return the rows that entries ask for, each with the position of its entry; one for several is there once."""
-    found: list[tuple[int, EntryRow]] = []
-    blocks: set[bytes] = set()
-    for position, kind, body, meaning, alone in zip(positions, kinds, bodies, meanings, alone_at, strict=True):
-        for row in rows_of(kind, body, meaning, position, alone):
-            if row[0] is BLOCKS:
-                if row[1] in blocks:
-                    continue
-                blocks.add(row[1])
-            found.append((position, row))
-    return found
