@@ -6,7 +6,7 @@ does not say: what was known already, and the hints. The bytes are specified in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form
@@ -63,12 +63,16 @@ def report_again(view: View, policies: Mapping[str, Policy], receipt: Receipt) -
     if "observations" in parts:
         found = [view.observation(id, last) for id in parts["observations"]]
         said = [stored.observation for stored in found if stored is not None]
-    told, _, _ = told_again(view, policies, first, last, written if said else ())
+    changes, _, _ = changes_again(view, policies, first, last, written if said else ())
+
+    def rest() -> dict[str, Any]:
+        stated = {"observations": tuple(one.id for one in said), "entities": entities_of(said)}
+        return {"positions": tuple(range(first, last + 1)), **stated, **changes()}
+
     return Report(
-        **told,
-        observations=tuple(one.id for one in said),
+        rest=rest,
+        position=last,
         known=tuple(parts.get("known", ())),
-        entities=entities_of(said),
         hints=tuple(parts.get("hints", ())),
         id=parts.get("id"),
         matched=tuple(Match(**match) for match in parts.get("matched", ())),
@@ -76,24 +80,16 @@ def report_again(view: View, policies: Mapping[str, Policy], receipt: Receipt) -
     )
 
 
-def told_again(
+def changes_again(
     view: View, policies: Mapping[str, Policy], first: int, last: int, said: Sequence[Stored]
-) -> tuple[dict[str, Any], Sequence[Transition], Reader]:
-    """Return what a write did, as parts of its report; the transitions of what it said, and a reader after it."""
+) -> tuple[Callable[[], dict[str, Any]], Sequence[Transition], Reader]:
+    """Return what tells the changes of an earlier write, the transitions of what it said, and a reader after it."""
     spoken: dict[Ref, list[Stored]] = {}
     for stored in said:
         spoken.setdefault(stored.observation.entity, []).append(stored)
     now, then = Reader(view, AsOf(last), policies), Reader(view, AsOf(first - 1), policies)
     changed = [now.transition(then, ref, spoken.get(ref, ())) for ref in transitions.touched(spoken)]
-    changes, conflicts = transitions.compare(changed, transitions.large_changes(changed))
-    parts = {
-        "position": last,
-        "positions": tuple(range(first, last + 1)),
-        "changes": changes,
-        "conflicts": conflicts,
-        "by_arrival": transitions.fields_by_arrival(changed),
-    }
-    return parts, changed, now
+    return transitions.changes(changed), changed, now
 
 
 def entities_of(said: Sequence[Observation]) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
@@ -144,6 +145,20 @@ def keep(
                 due = not followed and len(members) > 1 and spacing.is_far(root, count, new.body_bytes)
             keeping[root] = (make(Kept, (position, new)), rules, due)
     write.keep([*after.along, *keeping.values()] if along else keeping.values())
+
+
+def changes(transitions: Sequence[Transition]) -> Callable[[], dict[str, Any]]:
+    """Return what tells the parts of a report that follow from the states before and after a write.
+
+    It can be called when the transaction is over.
+    """
+    large = large_changes(transitions)
+
+    def told() -> dict[str, Any]:
+        changes, conflicts = compare(transitions, large)
+        return {"changes": changes, "conflicts": conflicts, "by_arrival": fields_by_arrival(transitions)}
+
+    return told
 
 
 Large = Mapping[int, Mapping[str, FieldChange | None]]

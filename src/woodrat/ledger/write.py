@@ -411,18 +411,15 @@ def report_of(draft: Draft, entries: Write, after: Reader, changed: Sequence[Tra
     hints = [*draft.hints, *transitions.write_hints(after, changed, news, shared)]
     if draft.known:
         hints += transitions.withdrawn_hints(after, [said for said in draft.said if said.digest in draft.known])
-    large = transitions.large_changes(changed)
+    changes = transitions.changes(changed)
 
     def rest() -> dict[str, Any]:
-        changes, conflicts = transitions.compare(changed, large)
         return {
             "positions": tuple(range(entries.first, entries.last + 1)),
             "observations": tuple(said.id for said in draft.said),
             "known": tuple(said.id for said in draft.said if said.digest in draft.known),
             "entities": receipts.entities_of(draft.said),
-            "changes": changes,
-            "conflicts": conflicts,
-            "by_arrival": transitions.fields_by_arrival(changed),
+            **changes(),
         }
 
     unique = tuple(dict.fromkeys(hints)) if hints else ()
@@ -452,22 +449,21 @@ def nothing_new(draft: Draft) -> Report:
             writes.add(entry.envelope.write)
     position = max((found.position for found in stored if found is not None), default=draft.before.asof.position)
     hints: list[str] = []
-    did: dict[str, Any] = {
-        "position": position,
-        **dict.fromkeys(("positions", "changes", "conflicts", "by_arrival"), ()),
-    }
+    did: dict[str, Any] = dict.fromkeys(("positions", "changes", "conflicts", "by_arrival"), ())
     if len(writes) == 1:
         first = writes.pop()
         opening = draft.view.entry(first)
         assert opening is not None and opening.envelope.length is not None
         last = first + opening.envelope.length - 1
         said = [found for found in stored if found is not None]
-        did, changed, now = receipts.told_again(draft.view, draft.before.policies, first, last, said)
+        changes, changed, now = receipts.changes_again(draft.view, draft.before.policies, first, last, said)
+        did, position = {"positions": tuple(range(first, last + 1)), **changes()}, last
         news = transitions.new_values(changed)
         hints += transitions.write_hints(now, changed, news, _shared(draft, news))
         hints += transitions.withdrawn_hints(draft.before, draft.said)
     return Report(
         **did,
+        position=position,
         observations=tuple(observation.id for observation in draft.said),
         known=tuple(o.id for o in draft.said),
         entities=receipts.entities_of(draft.said),
