@@ -65,11 +65,11 @@ class Listed:
             self._value = form.decode(self.body)
         return self._value
 
-    def once(self, make: Callable[[Any], Made]) -> Made:
-        """Return what a function makes of its body; it is made once."""
+    def once(self, make: Callable[[Any], Made], of: Any = None) -> Made:
+        """Return what a function makes of its body, or `of` what another made of that; it is made once."""
         found: Made | None = self._made.get(make)
         if found is None:
-            found = self._made[make] = make(self.value)
+            found = self._made[make] = make(self.value if of is None else of)
         return found
 
     @property

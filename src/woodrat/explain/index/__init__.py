@@ -46,7 +46,11 @@ declare(
     ),
     Listing(
         "explain",
-        {"observation": (b'"audit_event"',), "run.read": _ANY, "run.decided": _ANY},
+        {
+            "observation": (b'"audit_event"',),
+            "run.read": _ANY,
+            "run.decided": (b'"kind":"read"', b'"observations"', b'"kind":"decision"', b'"kind":"recall"'),
+        },
         _explain,
         changing="evidence",
     ),

@@ -46,12 +46,14 @@ UNTOUCHED: Final = "untouched/"
 """Decisions whose evidence is believed as it was; type, a slash and id of the entity follow. Rows hold the fields."""
 EFFECTIVE: Final = "effective"
 """The index of reads of what was true by a time, by run."""
+_MARKS: Final = {"run.read": b'"effective"', "run.decided": b'"kind":"read"'}
+"""By kind what is in the body of a step of a run that `follow` has to see."""
 
 
 def concerned(view: View, entries: Sequence[Listed]) -> Sequence[Listed]:
     """Return those of some new entries of one kind that may touch the evidence of decisions."""
     if entries[0].kind != "observation":
-        return [entry for entry in entries if entry.kind != "run.read" or b'"effective"' in entry.body]
+        return [entry for entry in entries if _MARKS.get(entry.kind, b"") in entry.body]
     found: list[Listed] = []
     asking: dict[bytes, list[Listed]] = {}
     for entry in entries:
@@ -145,11 +147,12 @@ class _Changes:
 
     def add(self, entry: Listed) -> None:
         """Note what becomes of decisions with an entry."""
+        if _MARKS.get(entry.kind, b"") not in entry.body:
+            return
         if entry.kind == "run.decided":
             self._decided(entry)
         elif entry.kind == "run.read":
-            if b'"effective"' in entry.body:
-                self._read(entry.position, entry.value)
+            self._read(entry.position, entry.value)
         elif entry.kind == "schema":
             self._snapshots.clear()
             self._touch(schema.stored(entry.body).type, None, None, entry.position)

@@ -40,7 +40,7 @@ def rows(entry: Listed) -> Iterator[IndexRow]:
     position, at = entry.position, position_key(entry.position)
     if entry.kind == "run.decided":
         made = entry.once(steps.decision_of)
-        for id, fields in _evidence(made).items():
+        for id, fields in entry.once(_evidence, made).items():
             yield _about(id, made.started_at or "", position, position)
             for field, leans in fields.items():
                 yield IndexRow(NAME, text_prefix(f"{LEANS if leans else GIVEN}{id}/{field}") + at, position)
@@ -116,7 +116,7 @@ def _by_subject(entry: Listed, subjects: Mapping[str, int]) -> Iterator[IndexRow
     """Yield the rows of a decision by subjects of its run that it was not read from: by those it is listed itself."""
     if subjects:
         made = entry.once(steps.decision_of)
-        read = _evidence(made)
+        read = entry.once(_evidence, made)
         for id, said in subjects.items():
             if id not in read:
                 yield _about(id, made.started_at or "", entry.position, max(said, entry.position))
