@@ -28,7 +28,7 @@ from woodrat.testing.clock import FixedClock
 VERSIONS: Final = ("3.11", "3.12", "3.13")
 """Versions of CPython that must agree."""
 CURRENT: Final = "{}.{}".format(*sys.version_info)
-PACKAGES: Final = ("apsw", "orjson", "jsonschema-rs", "rfc8785")
+PACKAGES: Final = ("apsw", "orjson", "jsonschema-rs", "snowballstemmer", "rfc8785")
 """What Woodrat needs at run time."""
 ENVIRONMENTS: Final = dev.ROOT / ".venv-pythons"
 

@@ -1,7 +1,7 @@
 """Words: how recall reads a text. Terms without accents and endings, what they mean in other words, and misspellings.
 
-Everything here is pinned: folds, endings, irregular forms and the table of concepts are data of this package, so the
-same text has the same terms on every machine. `docs/formats/recall.md` is the specification.
+Endings are those of Snowball's English stemmer. Everything else is pinned: folds and the table of concepts are data of
+this package. So the same text has the same terms on every machine. `docs/formats/recall.md` is the specification.
 """
 
 from __future__ import annotations
@@ -108,111 +108,21 @@ NEGATIONS: Final = frozenset(
 )
 """Words after which a word means its opposite."""
 
-_IRREGULAR: Final = {
-    form: base
-    for base, forms in {
-        "buy": "bought",
-        "choose": "chose chosen choice",
-        "send": "sent",
-        "pay": "paid",
-        "tell": "told",
-        "say": "said",
-        "write": "wrote written",
-        "break": "broke broken",
-        "lose": "lost loss",
-        "take": "took taken",
-        "give": "gave given",
-        "make": "made",
-        "know": "knew known",
-        "think": "thought",
-        "leave": "left",
-        "meet": "met",
-        "run": "ran",
-        "sell": "sold sale",
-        "spend": "spent",
-        "build": "built",
-        "keep": "kept",
-        "hold": "held",
-        "see": "saw seen",
-        "fall": "fell fallen",
-        "feel": "felt",
-        "find": "found",
-        "grow": "grew grown growth",
-        "begin": "began begun",
-        "drive": "drove driven",
-        "eat": "ate eaten",
-        "drink": "drank drunk",
-        "fly": "flew flown flight",
-        "swim": "swam swum",
-        "win": "won",
-        "teach": "taught",
-        "catch": "caught",
-        "bring": "brought",
-        "speak": "spoke spoken",
-        "rise": "rose risen",
-        "lend": "lent",
-        "lead": "led",
-        "child": "children kid kids",
-        "person": "people",
-        "man": "men",
-        "woman": "women",
-        "decide": "decision decisions decided",
-        "refuse": "refusal",
-        "deny": "denial denied",
-        "renew": "renewal",
-        "arrive": "arrival",
-        "deliver": "delivery deliveries",
-        "live": "lives living lived life",
-        "move": "moved moving",
-        "marry": "married marriage",
-        "die": "died death dying",
-        "fail": "failure",
-    }.items()
-    for form in forms.split()
-}
-
-_VOWEL: Final = frozenset("aeiouy")
-
 
 def fold(text: str) -> str:
     """Return a text without the accents of Latin letters."""
     return text.translate(_FOLD)
 
 
-def _has_vowel(word: str) -> bool:
-    return not _VOWEL.isdisjoint(word)
-
-
-def _undoubled(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz" else word
-
-
 @lru_cache(65_536)
 def stem(word: str) -> str:
     """Return a folded word without its ending; one with a digit in it, or of another script, stays as it is."""
-    found = _IRREGULAR.get(word, word)
-    if len(found) <= 3 or not found.isascii() or not found.isalpha():
-        return found
-    if found.endswith("ies") and len(found) > 4:
-        found = found[:-3] + "y"
-    elif found.endswith(("sses", "shes", "ches", "xes", "zes")):
-        found = found[:-2]
-    elif found.endswith("s") and not found.endswith(("ss", "us", "is")):
-        found = found[:-1]
-    for ending, least in (("ingly", 4), ("edly", 4), ("ing", 3), ("ed", 3)):
-        if found.endswith(ending) and len(found) - len(ending) >= least and _has_vowel(found[: -len(ending)]):
-            found = _undoubled(found[: -len(ending)])
-            break
-    else:
-        for ending, least in (("ment", 3), ("ation", 3), ("ness", 4), ("ion", 4), ("al", 5), ("ly", 4)):
-            if found.endswith(ending) and len(found) - len(ending) >= least and _has_vowel(found[: -len(ending)]):
-                found = found[: -len(ending)] + ("ate" if ending == "ation" else "")
-                break
-    if found.endswith("e") and len(found) > 3:
-        found = found[:-1]
-    if found.endswith("y") and len(found) > 3:
-        found = found[:-1] + "i"
-    return found
+    if len(word) <= 3 or not word.isascii() or not word.isalpha():
+        return word
+    # Imported by its own name: the package would hand out another implementation where one is installed.
+    from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
+
+    return str(EnglishStemmer().stemWord(word))  # one for each word: it holds the word, and threads would share it
 
 
 def terms(text: str) -> Iterator[str]:
