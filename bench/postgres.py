@@ -99,6 +99,13 @@ class PostgresRaw:
                 self._next += 1
                 copy.write_row((self._next, body))
 
+    def add_arrays(self, rows: Sequence[tuple[bytes]]) -> None:
+        """Insert many rows from arrays, in a commit of their own."""
+        numbers = list(range(self._next + 1, self._next + 1 + len(rows)))
+        self._next += len(rows)
+        bodies = [body for (body,) in rows]
+        self._connection.execute("INSERT INTO said SELECT * FROM unnest(%s::bigint[], %b::bytea[])", (numbers, bodies))
+
     def close(self) -> None:
         self._connection.close()
 
@@ -165,6 +172,21 @@ def pair_rows(engine: str, pair: Pair, worked: Callable[[], float], quick: bool)
         per=BATCH,
         warm=2,
         goal=goals[1],
+    )
+
+
+def arrays_row(pair: PostgresPair, worked: Callable[[], float], quick: bool) -> Figure:
+    """Return what a record of a batch takes on PostgreSQL, against a raw row of arrays."""
+    return measure(
+        "postgres",
+        f"batch of {BATCH:,}, a record / raw INSERT from arrays, a row",
+        pair.said(BATCH, turns=max(4, BATCHES // (4 if quick else 1)) + 2),
+        lambda said: pair.store(said.batch),
+        lambda said: pair.raw.add_arrays(said.rows),
+        worked,
+        per=BATCH,
+        warm=2,
+        goal=None,
     )
 
 
@@ -300,7 +322,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             def worked(of: int | None = pid if engine == "postgres" else None) -> float:
                 return time.process_time() + _worked_of(of)
 
-            for figure in (*pair_rows(engine, pair, worked, given.quick), group_row(engine, pair, worked)):
+            rows = [*pair_rows(engine, pair, worked, given.quick), group_row(engine, pair, worked)]
+            if isinstance(pair, PostgresPair):
+                rows.append(arrays_row(pair, worked, given.quick))
+            for figure in rows:
                 figures.append(figure)
                 if not given.json:
                     print(_line(figure), flush=True)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,13 @@ import psycopg
 import pytest
 from tests import postgres
 from tests.faults.processes import FULL, ROOT
+from tests.round_trips import cut_commit
 from tests.server.server import Server
 
 from woodrat import Unavailable
 from woodrat.api.ledger import Ledger
 from woodrat.canon.ids import TenantId
 from woodrat.clock import SystemClock
-from woodrat.engines.postgres.connection import Connection
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.engines.postgres.migration import migrate
 from woodrat.ledger.committer import Committer
@@ -49,21 +50,7 @@ def test_a_shared_commit_that_is_cut_is_settled_for_all(
     ledgers = [ledger_on(postgres_engine, tenant) for tenant in (ONE, TWO)]
     for ledger in ledgers:
         ledger.store({"entity_type": "memo", "id": "0"})
-    execute, cut = Connection.execute, list[bool]()
-
-    def cutting(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
-        if query == "COMMIT" and not cut:
-            cut.append(True)
-            if arrived:
-                self.pgconn.send_query_params(b"COMMIT", None)
-                while self.pgconn.flush():
-                    pass
-                _wait_for_size(postgres_engine, TWO, 2)
-            self.close()
-            raise psycopg.OperationalError("the connection was cut")
-        return execute(self, query, *given, **how)
-
-    monkeypatch.setattr(Connection, "execute", cutting)
+    cut = cut_commit(monkeypatch, partial(_wait_for_size, postgres_engine, TWO, 2) if arrived else None)
     outcomes = _shared(postgres_engine, ledgers, "1")
     assert cut
     for outcome in outcomes:

@@ -32,8 +32,8 @@ class Counting(Engine):
         self.shared = 0
         self.failing: Exception | None = None
 
-    def view(self, tenant: TenantId) -> Any:
-        return self.inner.view(tenant)
+    def view(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Any:
+        return self.inner.view(tenant, asks)
 
     def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Any:
         return self.inner.transaction(tenant, asks)

@@ -420,7 +420,7 @@ class Watched(Engine):
         self.name, self.location = engine.name, engine.location
 
     @contextmanager
-    def view(self, tenant: TenantId) -> Iterator[Any]:
+    def view(self, tenant: TenantId, asks: Any = None) -> Iterator[Any]:
         """Open a view."""
         with self._engine.view(tenant) as view:
             yield view

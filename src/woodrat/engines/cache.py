@@ -136,6 +136,8 @@ class Memory:
         self.names_many = False
         self.logs: dict[str, int] = {}
         self.cloned: int | None = None
+        self.notes: dict[str, bytes | None] = {}
+        """What is noted about derived data, by name, once it was asked for, where an engine keeps that."""
         self.latest: dict[str, int] = {}
         """Position of the last entry of a rare kind, once it was asked for; the one before all without any."""
 
@@ -143,6 +145,7 @@ class Memory:
         """Forget what is derived."""
         self.joins = self.named = None
         self.at_hand.clear()
+        self.notes.clear()
         self.entities.clear()
         self.large.clear()
 

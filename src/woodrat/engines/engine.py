@@ -56,17 +56,22 @@ class Engine:
     """Whether it was opened to read alone."""
     compacts: bool = False
     """Whether its file may keep copies of what was erased, until it is rewritten while writers wait."""
+    reads_elsewhere: bool = False
+    """Whether the past may be read from a replica."""
     serves_several: bool = False
     """Whether several servers use it at once: what one commits the others hear of, and duties go to one of them."""
 
-    def view(self, tenant: TenantId) -> AbstractContextManager[View]:
-        """Open a consistent view of a tenant; one that never wrote is empty."""
+    def view(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> AbstractContextManager[View]:
+        """Open a consistent view of a tenant; one that never wrote is empty.
+
+        `asks` is what it will be asked first: an engine that is far away asks it along with the beginning.
+        """
         raise NotImplementedError
 
     def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> AbstractContextManager[Transaction]:
         """Open the one write a tenant can have at a time. Leaving by an exception undoes all of it.
 
-        `asks` is what it will ask first: an engine that is far away asks it along with the beginning.
+        `asks` is what it will ask first, as of a view.
         """
         raise NotImplementedError
 

@@ -6,7 +6,7 @@ table is asked for in SQL.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -74,6 +74,25 @@ class Entities(Tables):
         for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
             self._read_entity(row, wanted)
         self._miss([digest for digest in wanted if digest not in entities])
+
+    def entities_of_ids(self, names: Collection[str]) -> Mapping[str, Ref]:
+        """Return those of the entities with these ids that anything was said of, in one look; they are at hand then."""
+        self.release()
+        found: dict[str, Ref] = {}
+        wanted = set(names)
+        heads = self.many_of(sorted(head for head in map(codec.head_of_id, wanted) if head is not None))
+        for row in self.select("entities_by_digest", digests=heads, tenant=self.tenant_number):
+            ref = self._take_entity(row)
+            if row[3] >= 0 and ref.id in wanted:
+                found[ref.id] = ref
+        return found
+
+    def _take_entity(self, row: tuple[Any, ...]) -> Ref:
+        """Take what a row says of an entity at hand, unless it is; return the entity."""
+        ref = ref_of(row[1:3])
+        if ref.digest not in self.memory.entities:
+            self._read_entity(row, (ref.digest,))
+        return ref
 
     def _read_entity(self, row: tuple[Any, ...], wanted: Collection[bytes]) -> None:
         """Take what the tables hold of an entity at hand, if it is one of those wanted."""

@@ -33,7 +33,7 @@ class Indexes(Tables):
         come after a key in that order, or before it with `reverse`; at most `limit` of them. A page costs what it
         returns and, for a position of the past, what it passes that was not true then.
         """
-        asked = _within(prefix, after, reverse=reverse)
+        asked = within(prefix, after, reverse=reverse)
         if through is not None:
             asked["through"] = through
         query = ("scan" if through is None else "scan_past") + ("_reversed" if reverse else "")
@@ -41,9 +41,25 @@ class Indexes(Tables):
         rows = self.select(query, tenant=self.tenant_number, name=index, limit=count, **asked)
         return _read(index, rows)
 
+    def scan_each(
+        self,
+        index: str,
+        prefixes: Sequence[bytes],
+        *,
+        through: int | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Sequence[tuple[bytes, bytes]]]:
+        """Return for each prefix what `scan` returns, in one look."""
+        query = ("scan" if through is None else "scan_past") + ("_reversed" if reverse else "")
+        more = {} if through is None else {"through": through}
+        asked = {"tenant": self.tenant_number, "name": index, "limit": ALL if limit is None else limit, **more}
+        found = self.select_each(query, [{**asked, **within(prefix)} for prefix in prefixes])
+        return [_read(index, rows) for rows in found]
+
     def count(self, index: str, prefix: bytes = b"", *, through: int | None = None) -> int:
         """Return how many rows of an index have keys that begin with a prefix, now or at a position."""
-        asked = _within(prefix)
+        asked = within(prefix)
         if through is not None:
             asked["through"] = through
         query = "count" if through is None else "count_past"
@@ -56,7 +72,7 @@ class Indexes(Tables):
         """
         if len(prefixes) == 1:
             return self.scan(index, prefixes[0], limit=limit)
-        asked = self.ranges_of([(prefix, next_prefix(prefix)) for prefix in sorted(prefixes)])
+        asked = self.ranges_of(ranges(prefixes))
         if limit is not None:
             asked["limit"] = limit
         query = "find" if limit is None else "find_some"
@@ -64,7 +80,7 @@ class Indexes(Tables):
 
     def lives(self, index: str, prefix: bytes = b"") -> Sequence[IndexRow]:
         """Return every row of an index whose key begins with a prefix, those that ended too, by key and `since`."""
-        rows = self.select("lives", tenant=self.tenant_number, name=index, **_within(prefix))
+        rows = self.select("lives", tenant=self.tenant_number, name=index, **within(prefix))
         return [IndexRow(index, key, since, value, until) for key, since, value, until in rows]
 
     def at_hand(self, index: str) -> dict[Any, Any]:
@@ -139,6 +155,11 @@ class IndexWrites(WritableTables, Indexes):
             self.run("set_meta", tenant=self.tenant_number, name=name, value=value)
 
 
+def ranges(prefixes: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return between which keys those stand that begin with any of some prefixes."""
+    return [(prefix, next_prefix(prefix)) for prefix in sorted(prefixes)]
+
+
 def _read(index: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[bytes, bytes]]:
     found = [(key, value) for key, value in rows]
     if not all(type(key) is bytes and type(value) is bytes for key, value in found):
@@ -146,7 +167,7 @@ def _read(index: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[bytes, byte
     return found
 
 
-def _within(prefix: bytes, after: bytes | None = None, *, reverse: bool = False) -> dict[str, Any]:
+def within(prefix: bytes, after: bytes | None = None, *, reverse: bool = False) -> dict[str, Any]:
     """Return the keys between which a scan goes: from the first to before the last."""
     first, last = prefix, next_prefix(prefix)
     if after is not None and reverse:

@@ -161,7 +161,9 @@ class Observations(Entities, Entries):
 
     def touched(self, after: int, through: int) -> Collection[Ref]:
         """Return the entities with an observation after one position and up to another."""
-        return {ref_of(row) for row in self.select("touched", **self.bounds(after, through))}
+        # Up to the end of the log it is the same question wherever that is.
+        end = None if through >= self.head().position else through
+        return {ref_of(row) for row in self.select("touched", **self.bounds(after, end))}
 
     def repeated(self) -> Sequence[int]:
         """Return the positions of observations whose digests begin as that of another, in order."""

@@ -120,17 +120,42 @@ class Receipt(NamedTuple):
     """The request nonce, by which the write committed to key and request; empty in a copy made for a replay."""
 
 
+class Scan(NamedTuple):
+    """A look at the rows of an index whose keys begin with a prefix, as they are now: the first so many."""
+
+    name: str
+    """Of the index."""
+    prefix: bytes
+    limit: int
+    reverse: bool = False
+    after: bytes | None = None
+    """The key after which it begins, or before it with `reverse`."""
+
+
+class Find(NamedTuple):
+    """A look at the rows of an index whose keys begin with any of some prefixes: the first so many of each."""
+
+    name: str
+    """Of the index."""
+    prefixes: Sequence[bytes]
+    limit: int
+
+
 class Asks(NamedTuple):
-    """What a write will ask first."""
+    """What a view or a write will ask first."""
 
-    key: tuple[str, str] | None
+    key: tuple[str, str] | None = None
     """The agent and the idempotency key whose receipt it looks for."""
-    entities: Sequence[Ref]
+    entities: Sequence[Ref] = ()
     """The entities it speaks of, as far as that is known."""
+    scans: Sequence[Scan] = ()
+    """Where it will look in indexes."""
+    find: Callable[[], Find | None] | None = None
+    """Returns what it will look for if it does not know all of the entities."""
 
 
-NOTHING_ASKED = Asks(None, ())
-"""What a write asks first that says nothing of itself."""
+NOTHING_ASKED = Asks()
+"""What is asked first by what says nothing of itself."""
 
 
 class IndexRow(NamedTuple):

@@ -40,6 +40,10 @@ class Tables:
         """Return the rows that a query gives."""
         raise NotImplementedError
 
+    def select_each(self, query: str, several: Sequence[dict[str, Any]]) -> Sequence[Iterable[tuple[Any, ...]]]:
+        """Return the rows that a query gives for each of several sets of values."""
+        return [self.select(query, **values) for values in several]
+
     def stream(self, query: str, after: int, through: int | None, **values: Any) -> Iterable[tuple[Any, ...]]:
         """Return the rows that a query gives of entries between two positions, a bounded part of them at a time."""
         raise NotImplementedError

@@ -48,6 +48,7 @@ class Transaction(StateWrites, EntryWrites, IndexWrites, ReceiptWrites, View):
         memory = self.memory
         memory.head, memory.number, memory.cloned, memory.joins = self._known_before
         memory.at_hand.clear()
+        memory.notes.clear()
         memory.latest.clear()
         memory.logs.clear()
         if self._dropped_met:

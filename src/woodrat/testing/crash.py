@@ -46,9 +46,9 @@ class CrashingEngine(Engine):
         """Let all go well."""
         self.armed = None
 
-    def view(self, tenant: TenantId) -> AbstractContextManager[View]:
+    def view(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> AbstractContextManager[View]:
         """Open a view of the engine inside."""
-        return self.inner.view(tenant)
+        return self.inner.view(tenant, asks)
 
     @contextmanager
     def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Iterator[Transaction]:

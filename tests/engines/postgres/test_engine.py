@@ -7,15 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
+from tests.round_trips import cut_commit
 
 import woodrat
 from woodrat import Refused, Unavailable
 from woodrat.canon.ids import TenantId
-from woodrat.engines.postgres.connection import Connection, shown_address
+from woodrat.engines.postgres.connection import shown_address
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.log import tree
 from woodrat.testing.ledgers import ledger_on
@@ -83,24 +85,7 @@ def test_a_connection_lost_in_the_commit_is_settled(
     """A commit that nobody answered is looked for in the log: it is acknowledged if it is there, and refused if not."""
     ledger = ledger_on(postgres_engine)
     ledger.store({"entity_type": "memo", "id": "1"})
-    execute, cut = Connection.execute, list[bool]()
-
-    def cutting(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
-        if query == "COMMIT" and not cut:
-            cut.append(True)
-            self.pgconn.pipeline_sync()
-            if arrived:
-                # Past psycopg, which would read the answers to what was sent so far.
-                self.pgconn.send_query_params(b"COMMIT", None)
-                self.pgconn.pipeline_sync()
-                while self.pgconn.flush():
-                    pass
-                _wait_for_size(postgres_engine, 2)
-            self.close()
-            raise psycopg.OperationalError("the connection was cut")
-        return execute(self, query, *given, **how)
-
-    monkeypatch.setattr(Connection, "execute", cutting)
+    cut_commit(monkeypatch, partial(_wait_for_size, postgres_engine, 2) if arrived else None)
     if arrived:
         assert ledger.store({"entity_type": "memo", "id": "2"}, idempotency_key="k").position == 1
     else:
@@ -120,66 +105,8 @@ def _wait_for_size(engine: PostgresEngine, size: int) -> None:
     raise AssertionError("the commit did not arrive")
 
 
-@pytest.fixture
-def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The round trips of this process: each pipeline, and each statement outside of one."""
-    found: list[str] = []
-    pipeline, execute = Connection.pipeline, Connection.execute
-
-    def counted(self: Connection) -> Any:
-        found.append("pipeline")
-        return pipeline(self)
-
-    def alone(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
-        if not self.pgconn.pipeline_status:
-            found.append(str(query))
-        return execute(self, query, *given, **how)
-
-    monkeypatch.setattr(Connection, "pipeline", counted)
-    monkeypatch.setattr(Connection, "execute", alone)
-    return found
-
-
 def memo(key: str, number: int) -> dict[str, Any]:
     return {"entity_type": "memo", "id": key, "n": number}
-
-
-def test_a_single_store_takes_two_round_trips(postgres_engine: PostgresEngine, trips: list[str]) -> None:
-    """One looks, with the lock, for the receipt and for entities that are not in memory; one writes and commits."""
-    ledger = ledger_on(postgres_engine)
-    ledger.schemas.register({"title": "memo", "properties": {}, "x-woodrat-identity": [["id"]]})
-    ledger.store([memo("1", 0), memo("2", 0)])
-    ledger.store(memo("1", 1), idempotency_key="warm")
-    for number, (key, idempotency_key) in enumerate([("1", None), ("1", "a"), ("2", "b"), ("1", "c")], 2):
-        if idempotency_key == "c":
-            postgres_engine._places[ledger.tenant].memory.entities.clear()
-        trips.clear()
-        ledger.store(memo(key, number), idempotency_key=idempotency_key)
-        assert trips == ["pipeline", "pipeline"]
-    with ledger.run("Which?") as run:
-        run.note("the first one")  # it looks whether the run has ended already
-        trips.clear()
-        run.note("this one")
-        assert trips == ["pipeline", "pipeline"]
-
-
-def test_servers_that_write_in_turn_take_two_round_trips_each(
-    postgres_engine: PostgresEngine, trips: list[str]
-) -> None:
-    """A process that finds that another wrote asks all it has forgotten at once, and next time with the lock."""
-    other = PostgresEngine(postgres_engine.url)
-    one, two = ledger_on(postgres_engine), ledger_on(other)
-    counts: list[int] = []
-    for number in range(8):
-        for ledger in (one, two):
-            trips.clear()
-            ledger.store(memo("1", number), idempotency_key=f"{number} of {id(ledger)}")
-            counts.append(len(trips))
-    # After each 8 observations of an entity it takes a look at the state that was kept of it last.
-    assert sorted(counts[4:]) == [*[2] * 10, 3, 3]
-    assert one.show("memo/1").fields["n"] == 7
-    assert one.verify().sound
-    other.close()
 
 
 def test_an_undone_write_of_a_shared_commit_leaves_nothing(postgres_engine: PostgresEngine) -> None:

@@ -14,10 +14,11 @@ import pytest
 from tests.postgres import Databases
 
 from woodrat.canon.ids import TenantId
-from woodrat.engines.postgres.connection import ERASER, OWNER, WRITER, Connection, arguments, configure
+from woodrat.engines.postgres.connection import ERASER, OWNER, WRITER, arguments, configure
 from woodrat.engines.postgres.engine import PostgresEngine
-from woodrat.engines.postgres.statements import named
+from woodrat.engines.postgres.statements import Part, named
 from woodrat.engines.postgres.view import FIRST_PAGE, PostgresView
+from woodrat.engines.postgres.wire import Connection
 from woodrat.testing.ledgers import ledger_on
 
 WHOLE = {
@@ -120,7 +121,7 @@ def test_a_page_of_the_log_reads_little_more_than_itself(
     asked: list[int] = []
     ask = PostgresView.ask
 
-    def counted(self: PostgresView, part: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    def counted(self: PostgresView, part: Part, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         rows = ask(self, part, values)
         asked.append(len(rows))
         return rows

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import psycopg
 import pytest
 from tests.differential.histories import AGENTS, TENANTS, History, outcome
+from tests.round_trips import RoundTrips
 
-from woodrat.engines.postgres.connection import Connection
 from woodrat.engines.postgres.engine import PostgresEngine
 from woodrat.ledger.rebuild import Rebuilt
 from woodrat.testing.clock import FixedClock
@@ -75,20 +74,14 @@ def test_a_sound_history_agrees(postgres_engine: PostgresEngine, seed: int) -> N
 
 def test_entities_are_compared_many_at_a_time(postgres_engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild asks no question for each entity, whether states are kept along its history or not."""
-    run, seen = Connection.execute, list[str]()
-
-    def noting(self: Connection, query: Any, *given: Any, **how: Any) -> Any:
-        seen.append(str(query))
-        return run(self, query, *given, **how)
-
-    monkeypatch.setattr(Connection, "execute", noting)
+    trips = RoundTrips().install(monkeypatch)
     counts = []
     for entities, rounds in ((50, 20), (500, 2), (1_000, 1)):
         ledger = ledger_on(postgres_engine, str(entities))
         for round in range(rounds):
             ledger.store([{"entity_type": "thing", "id": str(n), "n": round} for n in range(entities)])
-        seen.clear()
+        trips.clear()
         assert ledger.rebuild().agreed
-        counts.append(len(seen))
+        counts.append(len(trips.taken()))
     assert max(counts) < min(counts) + 20, counts
     assert max(counts) < 120, counts

@@ -13,8 +13,10 @@ import psycopg
 from psycopg.sql import Literal
 
 from woodrat.engines.postgres.connection import LOCK_SECONDS, translation
-from woodrat.engines.postgres.prefetch import Answers, Question, Queue, answers_to, ask_all, send
-from woodrat.engines.postgres.tenant_writer import TenantWriter, end_of, first_questions
+from woodrat.engines.postgres.prefetch import Answers, answers_to, by_key
+from woodrat.engines.postgres.statements import all_compiled
+from woodrat.engines.postgres.tenant_writer import TenantWriter, end_of, write_questions
+from woodrat.engines.postgres.wire import Command, Connection, Rows
 from woodrat.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.postgres.connection import Connection
-    from woodrat.engines.postgres.statements import Statement
     from woodrat.engines.postgres.transaction import PostgresTransaction
     from woodrat.engines.records import Asks
 
@@ -32,13 +32,26 @@ BRIEF_MILLISECONDS: Final = 100
 server looks for those who wait for each other."""
 
 
+COMMIT: Final = Command("COMMIT")
+
+
 @lru_cache(maxsize=1_024)
-def set_tenant(tenant: TenantId) -> str:
+def set_tenant(tenant: TenantId) -> Command:
     """Return the statement that says for which tenant a transaction is.
 
     It is `SET LOCAL`, which a coordinator of Citus hands on to other nodes; a function it would not.
     """
-    return f"SET LOCAL woodrat.tenant = {Literal(tenant).as_string(None)}"
+    return Command(f"SET LOCAL woodrat.tenant = {Literal(tenant).as_string(None)}")
+
+
+def on_head(name: str, tenant: TenantId) -> Command:
+    """Return one of the statements that take the row of a tenant's head by its name."""
+    return Command(all_compiled()[name].parts[0], {"tenant": tenant})
+
+
+def first_of(rows: Rows) -> tuple[Any, ...] | None:
+    """Return the one row there is, or none."""
+    return rows[0] if rows else None
 
 
 class Writable(Protocol):
@@ -46,12 +59,11 @@ class Writable(Protocol):
 
     url: str
     location: str | None
-    statements: dict[str, Statement]
 
     def place(self, tenant: TenantId) -> TenantWriter:
         """Return the place of a tenant, whose turn it is now."""
 
-    def begin_write(self, tenant: TenantId, questions: Sequence[Question] = ()) -> tuple[Connection, Any, Answers]:
+    def begin_write(self, tenant: TenantId, questions: Sequence[Command] = ()) -> tuple[Connection, Any, Answers]:
         """Begin a transaction that has its tenant locked; return the connection, the row of the head, and answers."""
 
     def opening(
@@ -83,7 +95,7 @@ class Writing:
         self._place = engine.place(self._tenant)
         try:
             with engine.translated():
-                questions = first_questions(self._tenant, self._place, self._asks)
+                questions = write_questions(self._tenant, self._place, self._asks)
                 self._connection, found, answers = engine.begin_write(self._tenant, questions)
                 try:
                     self._write = engine.opening(
@@ -123,9 +135,7 @@ class Writing:
         if not write.finish():
             return
         try:
-            with self._connection.pipeline():
-                write.send()
-                self._connection.execute("COMMIT")
+            write.exchange(COMMIT)
         except psycopg.OperationalError as error:
             if not self._connection.closed:
                 raise
@@ -166,7 +176,7 @@ class SharedCommit:
         """For which tenant the statements are now."""
         self._added: tuple[TenantId, tuple[int, bytes]] | None = None
         """The first entry that it appended to any log."""
-        self._unsent: Queue = []
+        self._unsent: list[Command] = []
         """What the last write adds: it goes to the server with the beginning of the next one, or with the commit."""
 
     def begin(self, tenant: TenantId, asks: Asks) -> tuple[Connection, TenantWriter, Any, Answers]:
@@ -182,26 +192,25 @@ class SharedCommit:
         is_new = tenant not in self.places
         if is_new:
             self.places[tenant] = engine.place(tenant)
-        place, lock = self.places[tenant], engine.statements["lock"].parts[0]
-        cursor = None
+        place = self.places[tenant]
         if tenant not in self._held:
             self._send_rest()  # what goes wrong from here on concerns this write alone
         has_unsent = bool(self._unsent)
+        commands = [*self._taken_rest(), Command("SAVEPOINT part")]
+        if is_new:  # out of order: whoever has it may wait for one of ours
+            commands.append(Command(f"SET LOCAL lock_timeout = {BRIEF_MILLISECONDS}"))
+        if tenant != self._tenant:
+            commands.append(set_tenant(tenant))
+        if is_new:
+            commands.append(on_head("add_head", tenant))
+        locked_at = len(commands)
+        if tenant not in self._held:
+            commands.append(on_head("lock", tenant))
+        if is_new:
+            commands.append(Command(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
+        questions = by_key(write_questions(tenant, place, asks))
         try:
-            with self.connection.pipeline():
-                send(self.connection, self._taken_rest())
-                self.connection.execute("SAVEPOINT part")
-                if is_new:  # out of order: whoever has it may wait for one of ours
-                    self.connection.execute(f"SET LOCAL lock_timeout = {BRIEF_MILLISECONDS}", prepare=False)
-                if tenant != self._tenant:
-                    self.connection.execute(set_tenant(tenant), prepare=False)
-                if is_new:
-                    self.connection.execute(engine.statements["add_head"].parts[0], {"tenant": tenant})
-                if tenant not in self._held:
-                    cursor = self.connection.execute(lock, {"tenant": tenant}, binary=True)
-                asked = ask_all(self.connection, first_questions(tenant, place, asks))
-                if is_new:
-                    self.connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'", prepare=False)
+            rows = self.connection.exchange([*commands, *questions.values()])
         except BaseException:
             if has_unsent:
                 self.failed = True  # it may be the write before that did not come to be
@@ -209,10 +218,10 @@ class SharedCommit:
                 self.take_back(None, tenant)
             raise
         self._tenant = tenant
-        self._held.add(tenant)
         # The row is not read again: its end of the log is noted with the commit.
-        found = (place.changes,) if cursor is None else cursor.fetchone()
-        return self.connection, place, found, answers_to(asked)
+        found = (place.changes,) if tenant in self._held else first_of(rows[locked_at])
+        self._held.add(tenant)
+        return self.connection, place, found, answers_to(questions, rows[len(commands) :])
 
     def _lock(self, tenants: list[TenantId]) -> None:
         """Begin, and lock tenants in the order they come in."""
@@ -221,13 +230,14 @@ class SharedCommit:
             self.places[tenant] = engine.place(tenant)
         first, *others = tenants
         self.connection, found, _ = engine.begin_write(first)
-        statements = [engine.statements[name].parts[0] for name in ("add_head", "lock")]
-        with self.connection.pipeline():
-            for tenant in tenants if found is None else others:
-                self.connection.execute(set_tenant(tenant), prepare=False)
-                # Two who begin the same logs wait here, before either has locked what the other needs.
-                for statement in statements[0 if self.places[tenant].changes is None else 1 :]:
-                    self.connection.execute(statement, {"tenant": tenant}, binary=True)
+        commands: list[Command] = []
+        for tenant in tenants if found is None else others:
+            commands.append(set_tenant(tenant))
+            # Two who begin the same logs wait here, before either has locked what the other needs.
+            for name in ("add_head", "lock")[0 if self.places[tenant].changes is None else 1 :]:
+                commands.append(on_head(name, tenant))
+        if commands:
+            self.connection.exchange(commands)
         self._tenant = tenants[-1]
 
     def release(self, write: PostgresTransaction) -> None:
@@ -237,10 +247,10 @@ class SharedCommit:
             self._changed.add(write.name)
             if self._added is None and write.first_leaf is not None:
                 self._added = write.name, write.first_leaf
-        self._unsent += [*write.hand_over(), ("RELEASE part", None)]
+        self._unsent += [*write.hand_over(), Command("RELEASE part")]
         write.trim()
 
-    def _taken_rest(self) -> Queue:
+    def _taken_rest(self) -> list[Command]:
         unsent, self._unsent = self._unsent, []
         return unsent
 
@@ -249,8 +259,7 @@ class SharedCommit:
         if self._unsent:
             assert self.connection is not None
             try:
-                with self.connection.pipeline():
-                    send(self.connection, self._taken_rest())
+                self.connection.exchange(self._taken_rest())
             except BaseException:
                 self.failed = True
                 raise
@@ -271,7 +280,7 @@ class SharedCommit:
         self._tenant = None  # the savepoint may have been set before it
         if tenant not in self._changed:
             self._held.discard(tenant)  # and before the lock
-        self.connection.execute("ROLLBACK TO part; RELEASE part", prepare=False)
+        self._unsent += [Command("ROLLBACK TO part"), Command("RELEASE part")]
 
     def commit(self) -> None:
         """Make all of it durable."""
@@ -282,13 +291,11 @@ class SharedCommit:
             return
         with self._engine.translated():
             try:
-                with self.connection.pipeline():
-                    send(self.connection, self._taken_rest())
-                    for tenant in sorted(self._changed):
-                        self.connection.execute(set_tenant(tenant), prepare=False)
-                        note_end = self._engine.statements["set_head"].parts[0]
-                        self.connection.execute(note_end, end_of(tenant, self.places[tenant].memory), binary=True)
-                self.connection.execute("COMMIT")
+                commands = self._taken_rest()
+                for tenant in sorted(self._changed):
+                    note_end = Command(all_compiled()["set_head"].parts[0], end_of(tenant, self.places[tenant].memory))
+                    commands += (set_tenant(tenant), note_end)
+                self.connection.exchange([*commands, COMMIT])
             except BaseException as error:
                 self.undo()
                 if not isinstance(error, psycopg.OperationalError) or not self.connection.closed:

@@ -18,7 +18,7 @@ from psycopg_pool import PoolClosed, PoolTimeout
 from woodrat.engines import layout as layouts
 from woodrat.engines import statements as files
 from woodrat.engines.cache import Memories
-from woodrat.engines.postgres import statements
+from woodrat.engines.postgres.wire import Connection
 from woodrat.errors import Corrupt, Fault, Refused, Unavailable, WoodratError
 
 SCHEMA: Final = "woodrat"
@@ -40,28 +40,8 @@ LOCK_SECONDS: Final = 10
 """How long to wait for another writer of the same tenant in another process."""
 STATEMENT_SECONDS: Final = 300
 """How long one statement may take."""
-PLANNED_SIZE: Final = 100
-"""Up to twice this size of a log any plan will do."""
 IDLE_SECONDS: Final = 600
 """How long a transaction may stand still before the server ends it: it holds up all other writers of its tenant."""
-
-
-class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection, and what is known of tenants through it while it reads."""
-
-    memories: Memories
-    planned_size: int = PLANNED_SIZE
-    """The size of the log that its statements were last planned for."""
-
-    def plan_for(self, size: int) -> None:
-        """Have statements planned anew once a log has doubled.
-
-        Plans are kept as long as a connection. One that was made while the tables were empty reads all of a tenant's
-        rows for each that a batch changes.
-        """
-        if size >= 2 * self.planned_size:
-            self.execute("DISCARD PLANS", prepare=False)
-            self.planned_size = size
 
 
 def shown_address(url: str) -> str:
@@ -112,14 +92,10 @@ def configure(connection: psycopg.Connection[Any], role: str) -> None:
         "SET client_encoding = 'UTF8'",
         prepare=False,
     )
-    connection.prepared_max = 400
     adapters = connection.adapters
     adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_dumper(str, StrBinaryDumper)
     adapters.register_dumper(bytes, BytesBinaryDumper)
-    adapters.register_dumper(statements.NumberColumn, statements.NumberDumper)
-    adapters.register_dumper(statements.BytesColumn, statements.BytesDumper)
-    adapters.register_dumper(statements.TextColumn, statements.TextDumper)
     if isinstance(connection, Connection):
         connection.memories = Memories(reads=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -20,13 +20,20 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from woodrat.engines.engine import Engine
-from woodrat.engines.postgres.commit import SharedCommit, SharedWrite, Writing, changes_of, set_tenant
+from woodrat.engines.postgres.commit import (
+    SharedCommit,
+    SharedWrite,
+    Writing,
+    changes_of,
+    first_of,
+    on_head,
+    set_tenant,
+)
 from woodrat.engines.postgres.connection import (
     CONNECT_SECONDS,
     OWNER,
     READER,
     WRITER,
-    Connection,
     addresses,
     arguments,
     check,
@@ -35,12 +42,13 @@ from woodrat.engines.postgres.connection import (
     translation,
 )
 from woodrat.engines.postgres.listener import Listener
-from woodrat.engines.postgres.prefetch import Answers, Question, answers_to, ask_all
+from woodrat.engines.postgres.prefetch import Answers, Readers, answers_to, by_key, first_questions
 from woodrat.engines.postgres.replica import Replica
-from woodrat.engines.postgres.statements import Statement, all_compiled
-from woodrat.engines.postgres.tenant_writer import TenantWriter, first_questions
+from woodrat.engines.postgres.statements import all_compiled
+from woodrat.engines.postgres.tenant_writer import TenantWriter, write_questions
 from woodrat.engines.postgres.vectors import VectorView, is_there
 from woodrat.engines.postgres.view import PostgresView
+from woodrat.engines.postgres.wire import Command, Connection, Rows
 from woodrat.engines.records import NOTHING_ASKED, Asks
 from woodrat.errors import Unavailable
 
@@ -51,6 +59,10 @@ if TYPE_CHECKING:
 
 CONNECTIONS_MAX: Final = 32
 """How many connections one engine opens at most. A view holds one, and so does a write."""
+AT_HAND_MAX: Final = 4
+"""How many of them are kept at hand; the pool closes others that nobody needs."""
+USES_MAX: Final = 1_000
+"""After how many uses one is given to the pool."""
 PLACES_MAX: Final = 64
 """Of how many tenants a process that writes keeps what it knows."""
 TURN_SECONDS: Final = 60
@@ -75,15 +87,18 @@ class PostgresEngine(Engine):
         self.url = url
         self.replica = None if replica is None else Replica(replica, url, self._open_replica)
         """A copy of the database that follows it, to read the past from."""
+        self.reads_elsewhere = self.replica is not None
         self.location: str | None = shown_address(url)
         self.readonly = readonly
         self.closed = False
         self.sound: set[TenantId] = set()
         """Tenants whose log was found sound at its end since the engine was made."""
-        self.statements = all_compiled()
         self._process = os.getpid()
         self._places: OrderedDict[TenantId, TenantWriter] = OrderedDict()
         self._guard = threading.Lock()
+        self._at_hand: deque[Connection] = deque()
+        """Connections that were used last. What they are to end may not have been answered yet."""
+        self._readers: dict[TenantId, Readers] = {}
         self._shared = threading.local()
         self._sharing = threading.Lock()
         self._listener = Listener(url)
@@ -127,25 +142,46 @@ class PostgresEngine(Engine):
     # Reading
 
     @contextmanager
-    def view(self, tenant: TenantId) -> Iterator[PostgresView]:
+    def view(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Iterator[PostgresView]:
         self._check()
         with self.translated("Nothing was changed."):
-            connection, found, _ = self._begin(tenant, _READ, "open")
+            readers = self._readers_of(tenant)
+            late = readers.are_late
+
+            def questions(connection: Connection) -> list[Command]:
+                memory = None if late else connection.memories.of(tenant)
+                return [*first_questions(tenant, asks, memory), *readers.questions(late=late)]
+
+            connection, found, answers = self._begin(tenant, _READ, "open", questions)
             try:
                 memory = connection.memories.of(tenant)
-                if memory.changes != changes_of(found):
+                is_known = memory.changes == changes_of(found)
+                if not is_known:
                     connection.memories.forget_one(tenant)
                     memory = connection.memories.of(tenant)
                     memory.changes = changes_of(found)
-                view = self._view(connection, tenant, memory, found)
+                view = self._view(connection, tenant, memory, found, answers)
+                if not is_known and not late:
+                    view.ask_ahead([*first_questions(tenant, asks, None), *readers.questions(late=True)])
                 try:
                     yield view
                 finally:
+                    readers.learn(view.asked, late=not is_known)
                     view.end_view()
                     if memory.is_full or memory.large:
                         memory.trim()
             finally:
-                self._end_reading(connection)
+                self.give_back(connection, "COMMIT")
+
+    def _readers_of(self, tenant: TenantId) -> Readers:
+        """Return those who read a tenant."""
+        found = self._readers.get(tenant)
+        if found is None:
+            with self._guard:
+                if len(self._readers) >= PLACES_MAX:
+                    self._readers.clear()
+                found = self._readers[tenant] = Readers()
+        return found
 
     @contextmanager
     def view_at(self, tenant: TenantId, through: int) -> Iterator[PostgresView]:
@@ -161,7 +197,7 @@ class PostgresEngine(Engine):
     def tenants(self) -> list[str]:
         self._check()
         with self.translated("Nothing was changed."), self.owner() as connection:
-            return [row[0] for row in connection.execute(self.statements["tenants"].parts[0])]
+            return [row[0] for row in _run(connection, "tenants")]
 
     # Writing
 
@@ -213,24 +249,20 @@ class PostgresEngine(Engine):
         from woodrat.engines.postgres.transaction import PostgresTransaction  # most commands only read
 
         if found is None:
-            with connection.pipeline():
-                connection.execute(self.statements["add_head"].parts[0], {"tenant": tenant})
-                cursor = connection.execute(self.statements["lock"].parts[0], {"tenant": tenant}, binary=True)
-            found = cursor.fetchone()
+            found = first_of(connection.exchange((on_head("add_head", tenant), on_head("lock", tenant)))[1])
         place.is_shared = place.changes != changes_of(found)
         if place.is_shared:
             place.forget()
             place.changes = changes_of(found)
-            questions = [one for one in first_questions(tenant, place, asks) if one.key not in answers]
-            if questions:
-                with connection.pipeline():
-                    asked = ask_all(connection, questions)
-                answers.update(answers_to(asked))
+            questions = by_key(write_questions(tenant, place, asks))
+            unknown = {key: questions[key] for key in questions.keys() - answers.keys()}
+            if unknown:
+                answers.update(answers_to(unknown, connection.exchange(list(unknown.values()))))
         return PostgresTransaction(connection, tenant, place, found, self.sound, answers)
 
-    def begin_write(self, tenant: TenantId, questions: Sequence[Question] = ()) -> tuple[Connection, Any, Answers]:
+    def begin_write(self, tenant: TenantId, questions: Sequence[Command] = ()) -> tuple[Connection, Any, Answers]:
         """Begin a transaction that has its tenant locked; return the connection, the row of the head, and answers."""
-        return self._begin(tenant, "BEGIN", "lock", questions)
+        return self._begin(tenant, "BEGIN", "lock", lambda _: questions)
 
     def settle(self, tenant: TenantId, first_leaf: tuple[int, bytes] | None) -> bool | None:
         """Return whether a commit that was not answered came to be, by the first leaf that it added to a log.
@@ -244,9 +276,7 @@ class PostgresEngine(Engine):
         try:
             connection, _, _ = self.begin_write(tenant)
             try:
-                part = self.statements["leaves"].parts[0]
-                values = {"tenant": tenant, "low": position, "high": position}
-                return connection.execute(part, values, binary=True).fetchone() == (leaf,)
+                return _run(connection, "leaves", tenant=tenant, low=position, high=position) == [(leaf,)]
             finally:
                 self.give_back(connection)
         except (psycopg.Error, PoolTimeout):
@@ -260,19 +290,18 @@ class PostgresEngine(Engine):
             return self.purged()
         outcome = "What was erased is gone from the log and may still stand in files."
         with self.translated(outcome), self.owner() as connection:
-            due = [row[0] for row in connection.execute(self.statements["purge_due"].parts[0])]
+            due = [row[0] for row in _run(connection, "purge_due")]
             if not due:
                 return True
             for table in _PURGED:
                 connection.execute(f"VACUUM (FULL) {table}")
-            done: Statement = self.statements["purge_done"]
-            connection.execute(done.parts[0], done.arrays({"tenants": due}))
+            _run(connection, "purge_done", **all_compiled()["purge_done"].arrays({"tenants": due}))
         return True
 
     def purged(self) -> bool:
         self._check()
         with self.translated("Nothing was changed."), self.owner() as connection:
-            return connection.execute(self.statements["purge_due"].parts[0]).fetchone() is None
+            return not _run(connection, "purge_due")
 
     def storage(self, tenant: TenantId) -> PostgresStorage:
         from woodrat.engines.postgres.storage import PostgresStorage  # only erasures need it
@@ -285,6 +314,7 @@ class PostgresEngine(Engine):
 
         self._check()
         with self.translated("Nothing was changed."):
+            self._hand_back(0)
             connection = self._pool.getconn()
             try:
                 return settings(connection, self._pool)
@@ -298,6 +328,7 @@ class PostgresEngine(Engine):
                 if self.replica is not None:
                     self.replica.close()
                 self._listener.close()
+                self._hand_back(0)
                 self._pool.close()
 
     # Connections
@@ -305,8 +336,9 @@ class PostgresEngine(Engine):
     @contextmanager
     def owner(self) -> Iterator[Connection]:
         """Give a connection that acts as the owner of the tables, outside of any transaction."""
-        connection = self._pool.getconn()
+        connection = self._take()
         try:
+            connection.settle()
             role = READER if self.readonly else WRITER
             connection.execute(f"SET ROLE {OWNER}")
             try:
@@ -318,22 +350,19 @@ class PostgresEngine(Engine):
             self.give_back(connection)
 
     def _begin(
-        self, tenant: TenantId, begin: str, look: str, questions: Sequence[Question] = ()
+        self, tenant: TenantId, begin: str, look: str, asking: Callable[[Connection], Sequence[Command]]
     ) -> tuple[Connection, Any, Answers]:
         """Begin a transaction of a tenant, look at its head and ask some questions, in one round trip."""
         for again in (True, False):
-            connection = self._pool.getconn()
+            connection = self._take()
             try:
-                with connection.pipeline():
-                    connection.execute(begin)
-                    connection.execute(set_tenant(tenant), prepare=False)
-                    part = self.statements[look].parts[0]
-                    cursor = connection.execute(part, {"tenant": tenant}, binary=True)
-                    asked = ask_all(connection, questions)
-                found = cursor.fetchone()
+                questions = by_key(asking(connection))
+                commands = (Command(begin), set_tenant(tenant), on_head(look, tenant), *questions.values())
+                _, _, head, *rows = connection.exchange(commands)
+                found = first_of(head)
                 if found is not None:
                     connection.plan_for(found[2])
-                return connection, found, answers_to(asked)
+                return connection, found, answers_to(questions, rows)
             except BaseException as error:
                 if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                     connection.close()  # it was the leader's: the next one looks for who is now
@@ -341,24 +370,43 @@ class PostgresEngine(Engine):
                 self.give_back(connection)
                 if not (lost and again):
                     raise
-                self._pool.check()  # the server was away: no connection of before is good any more
+                # The server was away: no connection of before is good any more.
+                self._hand_back(0)
+                self._pool.check()
         raise AssertionError("it returns or raises")
 
-    def _end_reading(self, connection: Connection) -> None:
-        """End a transaction that only read, and let the next one have its connection."""
-        with suppress(psycopg.Error):
-            if connection.info.transaction_status == TransactionStatus.INTRANS:
-                connection.execute("COMMIT")  # after a ROLLBACK the driver would drop the statements it has prepared
-        self.give_back(connection)
-
-    def give_back(self, connection: Connection) -> None:
-        """End what a connection is in, and let the next one have it."""
+    def _take(self) -> Connection:
+        """Return a connection that nobody uses."""
         try:
-            if not connection.closed and connection.info.transaction_status:
-                connection.execute("ROLLBACK")
-        except psycopg.Error:
-            connection.close()
-        finally:
+            return self._at_hand.pop()
+        except IndexError:
+            return self._pool.getconn()
+
+    def give_back(self, connection: Connection, end: str = "ROLLBACK") -> None:
+        """End what a connection is in, without waiting for it, and let the next one have it."""
+        if not connection.closed and connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            connection.send(end)
+        connection.uses += 1
+        if connection.closed or self.closed:
+            self._pool.putconn(connection)
+        elif connection.uses % USES_MAX == 0:  # the pool closes those that are old
+            with suppress(psycopg.Error):
+                connection.settle()
+            self._pool.putconn(connection)
+        else:
+            self._at_hand.append(connection)
+            if len(self._at_hand) > AT_HAND_MAX:
+                self._hand_back(AT_HAND_MAX)
+
+    def _hand_back(self, left: int) -> None:
+        """Have the pool look after the connections that were used least recently, but for so many."""
+        while len(self._at_hand) > left:
+            try:
+                connection = self._at_hand.popleft()
+            except IndexError:
+                return  # somebody else was faster
+            with suppress(psycopg.Error):
+                connection.settle()
             self._pool.putconn(connection)
 
     @contextmanager
@@ -393,3 +441,8 @@ class PostgresEngine(Engine):
         self._check()
         if self.readonly:
             raise Unavailable(f"{self.location} was opened read-only. Nothing was written. Open it for writing.")
+
+
+def _run(connection: Connection, name: str, **values: Any) -> Rows:
+    """Run a statement, and return its rows."""
+    return connection.exchange((Command(all_compiled()[name].parts[0], values),))[0]

@@ -248,6 +248,14 @@ FROM (SELECT DISTINCT entity FROM said WHERE tenant = :tenant AND id BETWEEN :lo
     SELECT type, key FROM entity WHERE tenant = :tenant AND id BETWEEN sought.entity AND sought.entity ORDER BY id LIMIT 1
 ) AS found;
 
+-- name: touched_entities
+-- The same of a few, with their present merge states.
+SELECT found.*
+FROM (SELECT DISTINCT entity FROM said WHERE tenant = :tenant AND id BETWEEN :low AND :high) AS sought CROSS JOIN LATERAL (
+    SELECT id, type, key, first, last, until, state_at, state
+    FROM entity WHERE tenant = :tenant AND id BETWEEN sought.entity AND sought.entity ORDER BY id LIMIT 1
+) AS found;
+
 -- name: kept
 -- The latest merge state kept at or before a position, and the anchor for what was said since.
 SELECT position, state,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from woodrat.engines.postgres.connection import SCHEMA, Connection, layout
+from woodrat.engines.postgres.connection import SCHEMA, layout
 from woodrat.engines.postgres.vectors import EXTENSION, is_there
+from woodrat.engines.postgres.wire import Connection
 
 _SHOWN: Final = (
     "synchronous_commit",

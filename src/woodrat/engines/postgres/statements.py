@@ -1,4 +1,4 @@
-"""Statements as psycopg takes them, and columns of many rows as the arrays they are sent in."""
+"""Statements as the server takes them, and columns of many rows as the arrays they are sent in."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
-
-from psycopg.adapt import Dumper
-from psycopg.pq import Format
 
 from woodrat.engines import statements
 
@@ -64,33 +61,6 @@ class TextColumn(Column):
         super().__init__(_TEXT, 1009, packed, None in values)
 
 
-class _ColumnDumper(Dumper):
-    """Sends a column as it is packed. psycopg's own encoder takes 14 microseconds for each value."""
-
-    format = Format.BINARY
-
-    def dump(self, obj: Column) -> bytes:
-        return obj.data
-
-
-class NumberDumper(_ColumnDumper):
-    """Sends a column of numbers."""
-
-    oid = 1016
-
-
-class BytesDumper(_ColumnDumper):
-    """Sends a column of bytes."""
-
-    oid = 1001
-
-
-class TextDumper(_ColumnDumper):
-    """Sends a column of text."""
-
-    oid = 1009
-
-
 _COLUMNS: Final[dict[str, Callable[[Any], Column]]] = {
     "bigint": NumberColumn,
     "bytea": BytesColumn,
@@ -98,10 +68,21 @@ _COLUMNS: Final[dict[str, Callable[[Any], Column]]] = {
 }
 
 
+class Part:
+    """One statement as it is sent; there is one object for each, however often it is sent."""
+
+    __slots__ = ("names", "text")
+
+    def __init__(self, text: str) -> None:
+        self.names = tuple(dict.fromkeys(found[0] for found in _PLACE.findall(text)))
+        """The names of its values, in the order of their numbers."""
+        self.text = _PLACE.sub(lambda found: f"${self.names.index(found[1]) + 1}{found[2] or ''}", text)
+
+
 class Statement(NamedTuple):
     """A statement that has a name in the files."""
 
-    parts: tuple[str, ...]
+    parts: tuple[Part, ...]
     """What it consists of; mostly one."""
     columns: dict[str, Callable[[Any], Column]]
     """By name what makes an array of each column it takes."""
@@ -112,10 +93,10 @@ class Statement(NamedTuple):
 
 
 def compiled(text: str) -> Statement:
-    """Return a statement of the files as psycopg takes it: `:name` becomes a parameter that is sent in binary form."""
+    """Return a statement of the files as it is sent: `:name` becomes the number of a parameter."""
     columns = {name: _COLUMNS[kind] for name, _, kind in _PLACE.findall(text) if kind}
-    parts = [_PLACE.sub(r"%(\1)b\2", part.strip()) for part in text.split(";\n")]
-    return Statement(tuple(part for part in parts if part), columns)
+    parts = (part.strip() for part in text.split(";\n"))
+    return Statement(tuple(Part(part) for part in parts if part), columns)
 
 
 @cache
@@ -153,5 +134,5 @@ def _for_rows(rows: statements.ForRows) -> str:
 
 @cache
 def all_compiled(name: str = QUERIES) -> dict[str, Statement]:
-    """Return the same as psycopg takes them."""
+    """Return the same as they are sent."""
     return {key: compiled(text) for key, text in named(name).items()}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from woodrat.canon.ids import TenantId
-    from woodrat.engines.postgres.connection import Connection
+    from woodrat.engines.postgres.wire import Connection
 
 HEAD_BYTES: Final = 8
 """How many bytes of a digest the tables keep as a number."""

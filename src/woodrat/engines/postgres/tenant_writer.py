@@ -1,16 +1,15 @@
-"""TenantWriter: one tenant as a process that writes knows it, and what a write of it will ask."""
+"""TenantWriter: one tenant as a process that writes knows it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import moment
-from woodrat.engines import codec
 from woodrat.engines.cache import Memory
-from woodrat.engines.postgres.prefetch import Question
-from woodrat.engines.postgres.statements import NumberColumn, all_compiled
+from woodrat.engines.postgres.prefetch import Habit, first_questions
+from woodrat.engines.postgres.statements import all_compiled
+from woodrat.engines.postgres.wire import Command
 from woodrat.engines.tables import ALL
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class TenantWriter:
     def __init__(self) -> None:
         self.turn = threading.Lock()
         self.memory = Memory()
-        self.standing: Sequence[Question] = ()
+        self.habit = Habit()
         """What a write asks that knows nothing of the tenant, whatever it writes."""
         self.is_shared = False
         """Whether somebody else wrote before the last write of this process: then it is likely again."""
@@ -50,21 +49,9 @@ def end_of(tenant: TenantId, memory: Memory) -> dict[str, Any]:
     return {"tenant": tenant, "log": head.log, "size": head.size, "recorded_at": recorded_at, "frontier": frontier}
 
 
-def _question(tenant: TenantId, query: str, **values: Any) -> Question:
-    return Question(all_compiled()[query].parts[0], {"limit": ALL, **values, "tenant": tenant})
-
-
-def first_questions(tenant: TenantId, place: TenantWriter, asks: Asks) -> list[Question]:
+def write_questions(tenant: TenantId, place: TenantWriter, asks: Asks) -> list[Command]:
     """Return what a write will ask, as far as it is not known here."""
-    found = list(place.standing) if place.is_shared else []
-    if asks.key is not None:
-        found.append(_question(tenant, "receipt", agent=asks.key[0], key=asks.key[1]))
-    known = {} if place.is_shared else place.memory.entities
-    unknown = sorted({codec.head(ref.digest) for ref in asks.entities if ref.digest not in known})
-    if len(unknown) == 1:
-        found.append(_question(tenant, "entity", digest=unknown[0]))
-    elif unknown:
-        found.append(_question(tenant, "entities_by_digest", digests=NumberColumn(unknown)))
-    if unknown:
-        found.append(_question(tenant, "last_entity"))
-    return found
+    found = first_questions(tenant, asks, None if place.is_shared else place.memory)
+    if any(question.part is not all_compiled()["receipt"].parts[0] for question in found):
+        found.append(Command(all_compiled()["last_entity"].parts[0], {"limit": ALL, "tenant": tenant}))
+    return [*(place.habit.questions if place.is_shared else ()), *found]

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.postgres import state_columns
 from woodrat.engines.postgres.connection import ERASER, WRITER
-from woodrat.engines.postgres.prefetch import Answers, Key, Question, Queue, is_standing, send
+from woodrat.engines.postgres.prefetch import Answers, is_standing
 from woodrat.engines.postgres.statements import all_compiled
 from woodrat.engines.postgres.tenant_writer import end_of
 from woodrat.engines.postgres.view import PostgresView
+from woodrat.engines.postgres.wire import Command, Rows
 from woodrat.engines.records import BEFORE_ALL
 from woodrat.engines.statements import COLUMNS, FOR_ROWS
 from woodrat.engines.transaction import Transaction
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref, TenantId
     from woodrat.engines.cache import Known
-    from woodrat.engines.postgres.connection import Connection
+    from woodrat.engines.postgres.statements import Part
     from woodrat.engines.postgres.tenant_writer import TenantWriter
+    from woodrat.engines.postgres.wire import Connection
     from woodrat.engines.records import Kept
     from woodrat.log.entry import Write
     from woodrat.merge.rules import Rules
@@ -48,7 +50,7 @@ _COLUMNS: Final = COLUMNS | {query: (*COLUMNS[query], *state_columns.COLUMNS) fo
 @cache
 def _changed_tables(query: str) -> re.Pattern[str]:
     """Return a pattern that is found in statements which name a table that a statement changes."""
-    changed = {name for part in all_compiled()[query].parts for name in _CHANGED.findall(part)}
+    changed = {name for part in all_compiled()[query].parts for name in _CHANGED.findall(part.text)}
     assert changed, f"{query} changes a table"
     return re.compile(rf"\b(?:{'|'.join(sorted(changed))})\b")
 
@@ -68,12 +70,9 @@ class PostgresTransaction(Transaction, PostgresView):
         sound: set[TenantId],
         answers: Answers,
     ) -> None:
-        PostgresView.__init__(self, connection, tenant, place.memory, found)
+        PostgresView.__init__(self, connection, tenant, place.memory, found, answers)
         self._place = place
-        self._answers = answers
-        """What was asked along with the beginning, until the tables are changed."""
-        self._standing: dict[Key, Question] = {}
-        self._queue: Queue = []
+        self._queue: list[Command] = []
         self.sent = False
         """Whether anything was sent that changes the tables."""
         self.first_leaf: tuple[int, bytes] | None = None
@@ -87,44 +86,34 @@ class PostgresTransaction(Transaction, PostgresView):
         """Whether it changed anything, in the tables or of what is known."""
         return self.has_noted or self.sent or bool(self._queue)
 
-    def ask(self, part: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-        question = Question(part, values)
-        if self._place.is_shared and is_standing(part):
-            self._standing[question.key] = question
-        if self._answers and (answer := self._answers.pop(question.key, None)) is not None:
-            return answer
-        if not self._queue:
-            return super().ask(part, values)
-        assert self._connection is not None
-        with self._connection.pipeline():
-            self.send()
-            cursor = self._connection.execute(part, values, binary=True)
-        return cursor.fetchall()
+    def ask(self, part: Part, values: dict[str, Any]) -> Rows:
+        question = Command(part, values)
+        is_habit = self._place.is_shared and is_standing(question)
+        if is_habit or self._answers:
+            key = question.key
+            if is_habit:
+                self.asked[key] = question
+            if (answer := self._answers.pop(key, None)) is not None:
+                return answer
+        return self.exchange(question)[-1]
 
     def comparing(self, query: str, **values: Any) -> Iterable[tuple[Any, ...]]:
         self.flush()
-        assert self._connection is not None
-        with self._connection.pipeline():
-            self.send()
         return super().comparing(query, **values)
 
-    def send(self) -> None:
-        """Send what is queued; within a pipeline nothing is waited for."""
-        assert self._connection is not None
-        send(self._connection, self.hand_over())
+    def exchange(self, *commands: Command) -> list[Rows]:
+        return super().exchange(*self.hand_over(), *commands)
 
-    def hand_over(self) -> Queue:
+    def hand_over(self) -> list[Command]:
         """Return what is queued, which whoever asks will send."""
         queue, self._queue = self._queue, []
         self.sent = self.sent or bool(queue)
         return queue
 
-    def _add(self, part: str, values: dict[str, Any] | None = None) -> None:
-        self._queue.append((part, values))
+    def _add(self, part: Part | str, values: dict[str, Any] | None = None) -> None:
+        self._queue.append(Command(part, values))
         if len(self._queue) >= QUEUE_MAX:
-            assert self._connection is not None
-            with self._connection.pipeline():
-                self.send()
+            self.exchange()
 
     def many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
         rows = list(rows)
@@ -132,7 +121,7 @@ class PostgresTransaction(Transaction, PostgresView):
             return
         if query not in _LOG and self._answers:
             changed = _changed_tables(query)
-            self._answers = {known: rows for known, rows in self._answers.items() if not changed.search(known[0])}
+            self._answers = {known: rows for known, rows in self._answers.items() if not changed.search(known[0].text)}
         plain = FOR_ROWS.get(query)
         if plain is not None and plain.verb == "add or replace":  # of two rows with one key the last counts
             rows = list({row[: plain.key]: row for row in rows}.values())
@@ -148,6 +137,10 @@ class PostgresTransaction(Transaction, PostgresView):
         values["tenant"] = self.name
         for part in self._statements[query].parts:
             self._add(part, values)
+
+    def set_meta(self, name: str, value: bytes | None) -> None:
+        self.memory.notes.pop(name, None)
+        super().set_meta(name, value)
 
     def keep(self, folds: Iterable[tuple[Kept, Rules, bool]]) -> None:
         folds = list(folds)
@@ -208,8 +201,8 @@ class PostgresTransaction(Transaction, PostgresView):
 
     def finish(self, *, note_end: bool = True) -> bool:
         """Queue all that is left, and mostly the new end of the log; return whether anything changed."""
-        if self._standing:
-            self._place.standing = tuple(self._standing.values())
+        if self._place.is_shared:
+            self._place.habit.learn(self.asked)
         if not self.has_changed:
             return False
         self.flush()

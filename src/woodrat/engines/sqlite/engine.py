@@ -127,7 +127,7 @@ class SqliteEngine(Engine):
     def elsewhere(self) -> Callable[[], Engine] | None:
         return partial(SqliteEngine, os.path.abspath(self.path), readonly=True)
 
-    def view(self, tenant: TenantId) -> _Viewing:
+    def view(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> _Viewing:
         self._check()
         return _Viewing(self, tenant)
 
