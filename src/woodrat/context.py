@@ -6,12 +6,14 @@ value: to read at another moment, or to write as another agent, is to have anoth
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-from woodrat.records import dataclass
+from woodrat.records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from os import PathLike
 
     from woodrat.canon.ids import Ref, TenantId
@@ -127,6 +129,8 @@ class Context:
     served: bool = False
     """Whether a server answers here for many, and brings indexes on in the background: then a recall leaves to that
     what takes longer than a moment."""
+    opened: View | None = None
+    """A view that reads are answered from; None: each opens one."""
 
     def is_same_log(self, other: Context) -> bool:
         """Return whether another context is of the same log, also where the same file was opened twice."""
@@ -136,6 +140,14 @@ class Context:
             return True
         location = self.engine.location
         return location is not None and location == other.engine.location
+
+    def view(self) -> AbstractContextManager[View]:
+        """Return the view that reads are answered from, or open one."""
+        return self.engine.view(self.tenant) if self.opened is None else nullcontext(self.opened)
+
+    def within(self, view: View | None) -> Context:
+        """Return the same, answered from an open view, or with none from one that each read opens."""
+        return self if view is self.opened else replace(self, opened=view)
 
     def at(self, moment: int | str, valid_at: str | None) -> Context:
         """Return the same at another moment on both clocks."""
@@ -173,4 +185,5 @@ class Context:
             self.strict,
             first_schemas,
             self.served,
+            self.opened,
         )

@@ -103,6 +103,7 @@ def store(
         redact=stored.redact,
         size=len(parsed),
         about=precheck.about,
+        values=precheck.values,
     )
     if len(parsed) >= BATCH_MIN and not dry_run and not report.repeated:
         from woodrat.ledger import state_steps

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from woodrat.canon.ids import Ref
-from woodrat.engines.records import IndexRow
+from woodrat.engines.records import Find, IndexRow
 from woodrat.engines.transaction import Transaction
 from woodrat.engines.view import View
 from woodrat.merge.packing import garbled
@@ -95,6 +95,12 @@ def sharing(
         for asked, keys in having.items()
         if len(keys) > 1 or asking[asked] != keys.keys()
     }
+
+
+def look_up(values: Iterable[tuple[Ref, Values]], limit: int) -> Find | None:
+    """Return what `sharing` looks for with a limit; none without values."""
+    prefixes = dict.fromkeys(_prefix(ref.type, *pair) for ref, pairs in values for pair in pairs)
+    return Find(SHARING, list(prefixes), limit) if prefixes else None
 
 
 def said_values(reader: Reader, ref: Ref) -> Values:

@@ -6,22 +6,23 @@ Where `reads.py` has a list of the same name, that one is whole, for rooms that 
 
 from __future__ import annotations
 
+from functools import update_wrapper
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from woodrat.canon import ids
 from woodrat.canon.ids import Ref
 from woodrat.clock import monotonic
-from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL, NOTHING_ASKED, Asks, Scan
 from woodrat.errors import Fault, Refused, Unavailable, shown
 from woodrat.ledger import reads, spoken_times
 from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import open_reader, timestamp
-from woodrat.ledger.pages import Page, page_request, ranked_page, read_list, walked_page
+from woodrat.ledger.pages import ListItem, Page, page_request, ranked_page, read_list, walked_page
 from woodrat.records import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from woodrat.canon.form import Json
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.ledger.find import Duplicate, Hit
     from woodrat.ledger.pages import PageRequest
+    from woodrat.ledger.query import Query
     from woodrat.ledger.read import Reader
     from woodrat.ledger.reads import EntityConflict, Related
     from woodrat.merge.snapshot import Snapshot
@@ -38,12 +40,62 @@ if TYPE_CHECKING:
     from woodrat.state.schema import Schema
     from woodrat.state.source import Delivery
 
+T = TypeVar("T", bound=ListItem)
+
+P = ParamSpec("P")
+
 LIMIT = 100
 """How many items a page has where nobody says."""
 SCHEMA_SECONDS = 1.0
 """How long a list on a server takes part in taking in a new schema before it is `Unavailable`."""
 
 
+def _from_one_view(
+    scans: Callable[..., Sequence[Scan]] | None = None, *, indexed: bool = True
+) -> Callable[[Callable[Concatenate[Context, P], Page[T]]], Callable[Concatenate[Context, P], Page[T]]]:
+    """Have a list answered from one view; `scans` says where it will look first.
+
+    Not if it is `indexed` by the state index and this has to be brought on first.
+    """
+
+    def decorated(answer: Callable[Concatenate[Context, P], Page[T]]) -> Callable[Concatenate[Context, P], Page[T]]:
+        def from_one_view(context: Context, /, *given: P.args, **named: P.kwargs) -> Page[T]:
+            if context.opened is None and not context.engine.reads_elsewhere:
+                from woodrat.ledger import state_steps
+
+                asks = NOTHING_ASKED if scans is None else Asks(scans=scans(*given, **named))
+                with context.engine.view(context.tenant, asks) as view:
+                    if not indexed or context.valid_at is not None or not state_steps.is_behind(view):
+                        return answer(context.within(view), *given, **named)
+            return answer(context, *given, **named)
+
+        update_wrapper(from_one_view, answer)
+        return from_one_view
+
+    return decorated
+
+
+def _search_scans(query: object, *, entity_type: object = None, **_: object) -> Sequence[Scan]:
+    from woodrat.ledger import search
+
+    return search.first_scans(query, entity_type)
+
+
+def _query_scans(
+    *,
+    entity_type: object = None,
+    where: object = None,
+    sort: object = None,
+    descending: object = False,
+    cursor: object = None,
+    **_: object,
+) -> Sequence[Scan]:
+    from woodrat.ledger import query as queries
+
+    return queries.first_scans(entity_type, where, sort, descending, cursor)
+
+
+@_from_one_view(_search_scans)
 def search(
     context: Context, query: str, *, entity_type: str | None = None, limit: int = 20, cursor: str | None = None
 ) -> Page[Hit]:
@@ -67,6 +119,7 @@ def search(
     return walked_page(context, asked.page, (bool, str), walk)
 
 
+@_from_one_view(_query_scans)
 def query(
     context: Context,
     *,
@@ -88,7 +141,12 @@ def query(
     """
     from woodrat.ledger import query as queries
 
-    asked = queries.ask_query(context, entity_type, where, sort, descending, limit, cursor)
+    return _query_page(context, queries.ask_query(context, entity_type, where, sort, descending, limit, cursor))
+
+
+def _query_page(context: Context, asked: Query) -> Page[Snapshot]:
+    from woodrat.ledger import query as queries
+
     asked = replace(asked, page=_brought_on(context, asked.page, asked.type))
 
     def walk(reader: Reader, place: tuple[Any, ...] | None) -> Iterator[tuple[tuple[Any, ...], Snapshot]]:
@@ -96,13 +154,13 @@ def query(
         return (((ref.type, ref.key), snapshot) for ref, snapshot in found)
 
     def reopen() -> AbstractContextManager[Reader]:
-        return open_reader(asked.page.pin(context))
+        return open_reader(asked.page.pin(context.within(None)))
 
     def show(refs: Sequence[Ref], reader: Reader) -> tuple[Snapshot, ...]:
         return tuple(map(reader.snapshot, refs))
 
     place = asked.page.place_of(str, str)
-    with reopen() as reader:
+    with open_reader(asked.page.pin(context)) as reader:
         answer = queries.Answer(reader, asked, None if place is None else Ref(*place))
         if answer.is_walked():
             return walked_page(context, asked.page, (str, str), walk, reader)
@@ -111,15 +169,7 @@ def query(
         ranked = answer.first(count + 1)
 
         def ask_again(after: Sequence[Any]) -> Page[Snapshot]:
-            return query(
-                context,
-                entity_type=entity_type,
-                where=where,
-                sort=sort,
-                descending=descending,
-                limit=limit,
-                cursor=asked.page.cursor_at(after),
-            )
+            return _query_page(context.within(None), replace(asked, page=replace(asked.page, place=tuple(after))))
 
         return ranked_page(
             reader, reopen, asked.page, ranked, show, lambda ref: (ref.type, ref.key), more=(count, ask_again)
@@ -136,7 +186,7 @@ def _brought_on(context: Context, page: PageRequest, type: str | None) -> PageRe
     """
     from woodrat.ledger import state_index, state_steps
 
-    if page.valid_at is not None:
+    if page.valid_at is not None or context.opened is not None:
         return page
     engine, tenant = context.engine, context.tenant
     deadline = monotonic() + SCHEMA_SECONDS if context.served else None
@@ -183,6 +233,7 @@ def is_present(context: Context) -> bool:
     return context.moment == "now" and context.valid_at is None
 
 
+@_from_one_view()
 def duplicates(
     context: Context,
     entity_type: str | None = None,
@@ -211,6 +262,7 @@ def duplicates(
     return walked_page(context, request, (str, str, str), walk)
 
 
+@_from_one_view(indexed=False)
 def observations(
     context: Context,
     ref: str | Ref | None = None,
@@ -256,6 +308,7 @@ def observations(
     return walked_page(context, request, (int,), walk)
 
 
+@_from_one_view(indexed=False)
 def history(
     context: Context, ref: str | Ref, field: str | None = None, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Page[Step]:
@@ -284,6 +337,7 @@ def history(
     return walked_page(context, request, (int,), walk)
 
 
+@_from_one_view(indexed=False)
 def timeline(
     context: Context,
     *,
@@ -308,6 +362,7 @@ def timeline(
     return spoken_times.with_times(page, told)
 
 
+@_from_one_view()
 def conflicts(
     context: Context,
     entity_type: str | None = None,
@@ -335,6 +390,7 @@ def conflicts(
     return walked_page(context, request, (str, str, str), walk)
 
 
+@_from_one_view(indexed=False)
 def related(
     context: Context,
     ref: str | Ref,
@@ -357,6 +413,7 @@ def related(
     )
 
 
+@_from_one_view(indexed=False)
 def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Delivery]:
     """Return every delivery of a source, by position."""
     from woodrat.ledger import sources
@@ -368,6 +425,7 @@ def deliveries(context: Context, *, limit: int = LIMIT, cursor: str | None = Non
     return walked_page(context, page_request(context, ["deliveries"], limit, cursor), (int,), walk)
 
 
+@_from_one_view(indexed=False)
 def interpretations(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Interpretation]:
     """Return every reading of a source, by position."""
     from woodrat.ledger import sources
@@ -381,6 +439,7 @@ def interpretations(context: Context, *, limit: int = LIMIT, cursor: str | None 
     return walked_page(context, request, (int,), walk)
 
 
+@_from_one_view(indexed=False)
 def schemas(context: Context, *, limit: int = LIMIT, cursor: str | None = None) -> Page[Schema]:
     """Return the schema in force of every type that has one in the log, by type."""
     from woodrat.ledger import schemas

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon import form, ids
 from woodrat.canon.ids import Ref
-from woodrat.engines.records import BEFORE_ALL
+from woodrat.engines.records import BEFORE_ALL, NOTHING_ASKED, Asks
 from woodrat.engines.view import View
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from woodrat.canon.ids import TenantId
     from woodrat.canon.moment_words import Time
     from woodrat.clock import Clock
     from woodrat.context import Context
-    from woodrat.engines.engine import Engine
 
 Moment = int | str | date
 """A position, a timestamp, a date or `datetime`, words such as `yesterday`, `2d` or `last monday`, `now`, a tag as
@@ -41,9 +39,9 @@ _A_MOMENT = (
 
 
 @contextmanager
-def open_reader(context: Context) -> Iterator[Reader]:
+def open_reader(context: Context, asks: Asks = NOTHING_ASKED) -> Iterator[Reader]:
     """Give a reader at the context's moment; what is not there because it was erased is said to be."""
-    with _view_at(context.engine, context.tenant, context.moment) as view:
+    with _view(context, asks) as view:
         try:
             position = resolve_moment(view, context.moment, clock=context.clock)
             yield Reader(view, AsOf(position, context.valid_at), context.policies)
@@ -55,9 +53,13 @@ def open_reader(context: Context) -> Iterator[Reader]:
             raise told(view, context.erasures, missing) from None
 
 
-def _view_at(engine: Engine, tenant: TenantId, through: int | str) -> AbstractContextManager[View]:
-    """Open a view to read as of a position: it has all entries up to there, and maybe not the latest ones."""
-    return engine.view_at(tenant, through) if isinstance(through, int) else engine.view(tenant)
+def _view(context: Context, asks: Asks) -> AbstractContextManager[View]:
+    """Return a view to read at a context's moment: of a position it may lack the latest entries."""
+    if context.opened is not None:
+        return nullcontext(context.opened)
+    if isinstance(context.moment, int) and context.engine.reads_elsewhere:
+        return context.engine.view_at(context.tenant, context.moment)
+    return context.engine.view(context.tenant, asks)
 
 
 def at(context: Context, moment: Moment | None = None, *, valid_at: Time | None = None) -> Context:

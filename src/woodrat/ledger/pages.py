@@ -138,7 +138,7 @@ def page_request(
     serialised = b"" if faults else form.serialise(question)
     faults += limit_faults(limit)
     place = read_cursor(cursor, serialised, faults)
-    with context.engine.view(context.tenant) as view:
+    with context.view() as view:
         position = resolve_moment(view, context.moment, clock=context.clock)
     if place is not None and serialised:
         fault = _moment_fault(place, position, context.valid_at)
@@ -212,8 +212,8 @@ def walked_page(
     if len(found) <= request.limit:
         return Page(items, None, request.position, matched=matched)
     end = found[request.limit - 1][0]
-    rest = replace(request, place=end)
-    following = lambda: walked_page(context, rest, kinds, walk)  # noqa: E731
+    rest, later = replace(request, place=end), context.within(None)
+    following = lambda: walked_page(later, rest, kinds, walk)  # noqa: E731
     return Page(items, request.cursor_at(end), request.position, following, matched)
 
 
@@ -262,15 +262,18 @@ def read_cursor(cursor: object, question: bytes, faults: list[Fault]) -> list[An
     """
     if cursor is None:
         return None
-    data = unbase32(cursor) if isinstance(cursor, str) else None
-    place = None if data is None else _place_in(data, question)
+    place = place_in(cursor, question)
     if place is None:
         remedy = "Send the cursor exactly as a page returned it, with the same question, or start again without one."
         faults.append(Fault("cursor", f"{shown(cursor)} is not a cursor of this question", remedy))
     return place
 
 
-def _place_in(data: bytes, question: bytes) -> list[Any] | None:
+def place_in(cursor: object, question: bytes = b"") -> list[Any] | None:
+    """Return the place a cursor holds, if it belongs to a question; none otherwise."""
+    data = unbase32(cursor) if isinstance(cursor, str) else None
+    if data is None:
+        return None
     body = data[_CHECK_BYTES:]
     if question and digest("cursor", question + b"\n" + body)[:_CHECK_BYTES] != data[:_CHECK_BYTES]:
         return None

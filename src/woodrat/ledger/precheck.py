@@ -14,11 +14,14 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.context import Context
 from woodrat.merge.rules import Rules
+from woodrat.state import relation
 from woodrat.state.record import Record
 from woodrat.state.relation import SAME_AS
 
 LOGS_MAX: Final = 256
 """Of how many logs a process remembers the rules that were last in force."""
+VALUES_MAX: Final = 64
+"""Of how many records the identifying values are worked out before their write has its turn."""
 TYPES_MAX: Final = 1_024
 """Of how many types of each."""
 
@@ -29,11 +32,12 @@ _last: dict[tuple[int, str], dict[str, Rules]] = {}
 class Precheck:
     """The entities that the records of one call speak of, as far as some rules tell."""
 
-    __slots__ = ("_entities", "_rules")
+    __slots__ = ("_entities", "_records", "_rules")
 
     def __init__(self, context: Context, records: Sequence[Record]) -> None:
         known = _last.get((id(context.engine), context.tenant))
         self._rules: dict[str, Rules] = {}
+        self._records = records
         self._entities: list[Ref | None] | None = None
         if known is None:
             return
@@ -61,6 +65,17 @@ class Precheck:
     def about(self) -> Sequence[Ref]:
         """The entities that are known so far."""
         return [entity for entity in self._entities or () if entity is not None]
+
+    def values(self) -> list[tuple[Ref, Sequence[tuple[str, str]]]]:
+        """Return the identifying values of the entities that are known so far, of few records."""
+        if len(self._records) > VALUES_MAX:
+            return []
+        pairs = zip(self._entities or (), self._records, strict=False)
+        return [
+            (entity, self._rules[entity.type].checker.shared_values(record.fields))
+            for entity, record in pairs
+            if entity is not None and relation.endpoints(entity) is None
+        ]
 
     def entities(self, rules: Callable[[str], Rules], count: int) -> Sequence[Ref | None]:
         """Return the entities of so many records, each unless its type now has other rules than it was checked by."""

@@ -7,7 +7,7 @@ can be too many, and the answer is the same. What they cannot answer for is fold
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge, nsmallest
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_bytes, order_key
+from woodrat.engines.records import Scan
 from woodrat.errors import Fault, shown
 from woodrat.ledger.conditions import (
     EQ,
@@ -37,7 +38,7 @@ from woodrat.ledger.find import (
     type_faults,
     types_in_order,
 )
-from woodrat.ledger.pages import PageRequest, page_request
+from woodrat.ledger.pages import PageRequest, page_request, place_in
 from woodrat.ledger.read import LAST_KEY, Reader
 from woodrat.ledger.state_index import Coverage, coverage
 from woodrat.ledger.state_rows import (
@@ -116,6 +117,22 @@ def ask_query(
     question: list[Json] = ["query", text_or_none(entity_type), asked, text_or_none(sort), descending is True]
     page = page_request(context, question, limit, cursor, faults)
     return Query(text_or_none(entity_type), tuple(conditions), text_or_none(sort), descending is True, page)
+
+
+def first_scans(entity_type: object, where: object, sort: object, descending: object, cursor: object) -> Sequence[Scan]:
+    """Return where a page of a query will look first, as far as that can be told without schemas."""
+    if not isinstance(entity_type, str) or type_faults(entity_type):
+        return ()
+    place = place_in(cursor)
+    key = place[-1].encode() if sort is None and place and isinstance(place[-1], str) else None
+    faults: list[Fault] = []
+    found: list[Scan] = []
+    for condition in read_conditions(where, faults):
+        if condition.op == EQ and not isinstance(condition.operand, list | dict):
+            prefix = field_prefix(entity_type, condition.field) + value_bytes(condition.operand) + b"\0"
+            after = None if key is None else prefix + key + b"\0"
+            found.append(Scan(FIELD, prefix, SCAN_ROWS, descending is True and sort is None, after))
+    return () if faults else found
 
 
 # Order
@@ -259,6 +276,7 @@ class Answer:
         found: list[Ranked] = []
         for some in chunks(root for root in rows.roots if root.type == type):
             self._renew(len(some))
+            self._fresh.gather(some)
             found += (item for root in some if (item := self._look(root)) is not None)
         return sorted(found, key=_by_rank)
 

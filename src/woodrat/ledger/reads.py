@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from woodrat.canon.ids import Ref
-from woodrat.engines.records import BEFORE_ALL
+from woodrat.canon.ids import Ref, parse_ref
+from woodrat.engines.records import BEFORE_ALL, NOTHING_ASKED, Asks
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.matches import find_ref
@@ -75,15 +75,23 @@ class EntityConflict(Deferrable, Record):
     """Whether the field was decided only by arrival: no observation time was given."""
 
 
+def asks_about(ref: object) -> Asks:
+    """Return what a read of an entity asks first, where it is named by its type and key."""
+    try:
+        return Asks(entities=[parse_ref(ref)] if isinstance(ref, str) else [ref] if isinstance(ref, Ref) else [])
+    except Refused:
+        return NOTHING_ASKED
+
+
 def show(context: Context, ref: str | Ref) -> Snapshot:
     """Return what is believed about an entity; `NotFound` when nothing live is said of it."""
-    with open_reader(context) as reader:
+    with open_reader(context, asks_about(ref)) as reader:
         return reader.snapshot(find_ref(reader, ref)).matched_by(reader.matched)
 
 
 def show_soon(context: Context, ref: str | Ref) -> Snapshot | None:
     """Return what `show` returns where that is kept as it is; `None` where `show` takes longer, or refuses."""
-    with open_reader(context) as reader:
+    with open_reader(context, asks_about(ref)) as reader:
         try:
             entity = resolve_ref(reader, ref)
         except (NotFound, Refused):

@@ -8,13 +8,14 @@ A page costs the rows that it passes; only a beginning that very many words shar
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Final
 
 from woodrat.canon.ids import Ref
+from woodrat.engines.records import Scan
 from woodrat.ledger import find, search_index
-from woodrat.ledger.find import RankedHit, Search, folds
+from woodrat.ledger.find import QUERY_BYTES_MAX, RankedHit, Search, folds
 from woodrat.ledger.read import Reader
 from woodrat.ledger.search_index import Fields, ListStream, SortedStream, Stream, UnionStream
 from woodrat.ledger.state_index import Fold, coverage
@@ -24,6 +25,19 @@ from woodrat.state import relation, tokens
 
 WORD_ROWS_MAX: Final = 4_000
 """How many rows of one word are read at once; of one with more rows each candidate is looked at instead."""
+
+
+def first_scans(query: object, entity_type: object) -> Sequence[Scan]:
+    """Return where a search will look first."""
+    if not isinstance(query, str) or len(query) > QUERY_BYTES_MAX:
+        return ()
+    words = dict.fromkeys([tokens.whole(query), *sorted(set(tokens.tokens(query)))])
+    return [scan for index in _indexes(entity_type) for scan in search_index.first_scans(index, words)]
+
+
+def _indexes(entity_type: object) -> tuple[str, ...]:
+    """Return the indexes of words to look in: relations are found by asking for their type."""
+    return (WORD,) if entity_type is None else (WORD, RELATION_WORD)
 
 
 def search(reader: Reader, asked: Search, after: tuple[Any, ...] | None) -> Iterator[RankedHit]:
@@ -70,7 +84,9 @@ class _Indexed:
 
     def __init__(self, reader: Reader, asked: Search, through: int | None, without: set[bytes]) -> None:
         self._reader, self._view, self._asked, self._through = reader, reader.view, asked, through
-        self._indexes = (WORD,) if asked.type is None else (WORD, RELATION_WORD)
+        self._indexes = _indexes(asked.type)
+        words = list(dict.fromkeys([asked.whole, *asked.wanted]))
+        self._ends = {index: search_index.ends(self._view, index, words, through) for index in self._indexes}
         exact = self._rows(asked.whole) or {}
         self._exact = exact.keys() - without
         self._apart = without.union(exact)
@@ -79,7 +95,7 @@ class _Indexed:
     def hits(self, after: tuple[Any, ...] | None) -> Iterator[RankedHit]:
         """Yield hits in order, from after a rank on."""
         if after is None or not after[0]:
-            yield from _in_order(after, map(self._evaluate, self._exact))
+            yield from _in_order(after, map(self._evaluate, self._refs(self._exact).values()))
             after = None
         streams = {word: self._stream(word) for word in self._asked.wanted}
         narrow = [stream for stream in streams.values() if stream is not None]
@@ -88,37 +104,50 @@ class _Indexed:
             streams[word] = stream = SortedStream(self._rows(word) or {})
             narrow = [stream]
         is_sure = None not in streams.values()
-        for id in search_index.joined(narrow, None if after is None else id_bytes(after[1])):
-            if id in self._apart:
-                continue
-            if is_sure:
-                fields = Fields().union(*(stream.fields(id) for stream in narrow))
-                yield RankedHit((True, id_text(id)), self._ref(id), fields)
-            elif (hit := self._evaluate(id)) is not None:
-                yield hit
+        ids = search_index.joined(narrow, None if after is None else id_bytes(after[1]))
+        found = (
+            (id, Fields().union(*(stream.fields(id) for stream in narrow)) if is_sure else None)
+            for id in ids
+            if id not in self._apart
+        )
+        while some := list(islice(found, self._asked.page.limit + 1)):
+            refs = self._refs([id for id, _ in some])
+            for id, fields in some:
+                if fields is not None:
+                    yield RankedHit((True, id_text(id)), refs[id], fields)
+                elif (hit := self._evaluate(refs[id])) is not None:
+                    yield hit
 
     def _stream(self, word: str) -> Stream | None:
         """Return the ids of entities with a word that begins so; None if they have very many rows of many words."""
         lists: list[Stream] = []
         for index in self._indexes:
-            prefixes = search_index.list_prefixes(self._view, index, word, self._asked.type, self._through)
+            ends = self._ends[index][word]
+            if ends.is_all:
+                lists.append(SortedStream(search_index.fields_by_id(ends.first, self._asked.type)))
+                continue
+            prefixes = search_index.list_prefixes(self._view, index, word, self._asked.type, self._through, ends)
             if prefixes is None:
                 rows = self._rows(word, WORD_ROWS_MAX)
                 return None if rows is None else SortedStream(rows)
-            lists += [ListStream(self._view, index, prefix, self._through) for prefix in prefixes]
+            lists += [ListStream(self._view, index, prefix, self._through, ends.first) for prefix in prefixes]
         return lists[0] if len(lists) == 1 else UnionStream(lists)
 
     def _rows(self, word: str, limit: int | None = None) -> dict[bytes, Fields] | None:
         found: dict[bytes, Fields] = {}
         for index in self._indexes:
+            ends = self._ends[index][word]
+            if ends.is_all:
+                found.update(search_index.fields_by_id(ends.first, self._asked.type))
+                continue
             rows = search_index.all_rows(self._view, index, word, self._asked.type, self._through, limit)
             if rows is None:
                 return None
             found.update(rows)
         return found
 
-    def _evaluate(self, id: bytes) -> RankedHit | None:
-        return _evaluated(self._reader, self._ref(id), self._asked)
+    def _evaluate(self, ref: Ref) -> RankedHit | None:
+        return _evaluated(self._reader, ref, self._asked)
 
-    def _ref(self, id: bytes) -> Ref:
-        return search_index.ref_of(self._view, id, id_text(id), self._through)
+    def _refs(self, ids: Collection[bytes]) -> dict[bytes, Ref]:
+        return search_index.refs_of(self._view, ids, self._through)

@@ -5,12 +5,14 @@ A search of several words joins such lists, and a page costs the rows that it pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heapreplace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from woodrat.canon.ids import Ref, parse_ref
-from woodrat.ledger.state_rows import ID_BYTES, RELATION_WORD, ROOT, WORD, fields_of, text_of
+from woodrat.engines.records import Scan
+from woodrat.ledger.state_rows import ID_BYTES, RELATION_WORD, ROOT, WORD, fields_of, id_text, text_of
 from woodrat.merge.packing import garbled
 from woodrat.state import tokens
 
@@ -23,7 +25,11 @@ ROWS_MIN: Final = 8
 ROWS_MAX: Final = 512
 """How many rows of a list are read at a time: few at first and after a leap, more and more along the list."""
 
+FIRST_ROWS: Final = 128
+"""How many rows of each word a search asks for at first; a word with fewer needs no other look."""
+
 Fields = frozenset[str]
+Rows = Sequence[tuple[bytes, bytes]]
 
 
 def row_prefixes(texts: Iterable[str], types: Iterable[str]) -> set[bytes]:
@@ -47,18 +53,27 @@ def _split(key: bytes) -> tuple[bytes, bytes]:
     return key[:end], key[end + 1 : -ID_BYTES - 1]
 
 
-def list_prefixes(view: View, index: str, beginning: str, type: str | None, through: int | None) -> list[bytes] | None:
+def list_prefixes(
+    view: View, index: str, beginning: str, type: str | None, through: int | None, known: Ends
+) -> list[bytes] | None:
     """Return the prefixes of the lists of the words that begin so; `None` if there are too many."""
     found: list[bytes] = []
     after: bytes | None = None
     wanted = None if type is None else type.encode()
+    keys = [key for key, _ in known.first]
     while True:
-        rows = view.scan(index, beginning.encode(), after=after, through=through, limit=1)
-        if not rows:
+        at = 0 if after is None else bisect_right(keys, after)
+        if at < len(keys):
+            key = keys[at]
+        elif after is not None and known.last and known.last[0][0] <= after:
+            return found
+        elif rows := view.scan(index, beginning.encode(), after=after, through=through, limit=1):
+            key = rows[0][0]
+        else:
             return found
         if len(found) == LISTS_MAX:
             return None
-        token, kind = _split(rows[0][0])
+        token, kind = _split(key)
         if wanted is not None and kind != wanted:
             # Types of a word stand in order: the one asked for comes later, or this word has none.
             after = token + b"\0" + (wanted + b"\0" if kind < wanted else b"\xff")
@@ -80,10 +95,12 @@ class Stream(Protocol):
 class ListStream:
     """The ids of one list."""
 
-    def __init__(self, view: View, index: str, prefix: bytes, through: int | None) -> None:
+    def __init__(self, view: View, index: str, prefix: bytes, through: int | None, first: Rows) -> None:
+        """`first` are the first rows of words that begin as this one: those of this list need not be asked for."""
         self._view, self._index, self._prefix, self._through = view, index, prefix, through
-        self._rows: Sequence[tuple[bytes, bytes]] = ()
-        self._at, self._size, self._is_last = 0, ROWS_MIN, False
+        self._rows: Rows = [row for row in first if row[0].startswith(prefix)]
+        self._at, self._size = 0, ROWS_MIN
+        self._is_last = bool(self._rows) and self._rows[-1] != first[-1]
 
     def seek(self, id: bytes) -> bytes | None:
         """Return the first id not before one."""
@@ -183,6 +200,47 @@ def following(id: bytes) -> bytes | None:
     return None if number >> (8 * ID_BYTES) else number.to_bytes(ID_BYTES, "big")
 
 
+def first_scans(index: str, beginnings: Iterable[str]) -> Iterator[Scan]:
+    """Yield where `ends` looks."""
+    for word in beginnings:
+        yield Scan(index, word.encode("utf-8", "replace"), FIRST_ROWS)
+        yield Scan(index, word.encode("utf-8", "replace"), 1, reverse=True)
+
+
+class Ends(NamedTuple):
+    """The rows of the words that begin in one way, from both ends."""
+
+    first: Rows
+    """The first rows."""
+    last: Rows
+    """The last row, if there is any."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether there are no others."""
+        return len(self.first) < FIRST_ROWS
+
+
+def ends(view: View, index: str, beginnings: Sequence[str], through: int | None) -> dict[str, Ends]:
+    """Return both ends of the rows of words by how these begin, in one look at each end."""
+    prefixes = [word.encode() for word in beginnings]
+    first = view.scan_each(index, prefixes, through=through, limit=FIRST_ROWS)
+    last = view.scan_each(index, prefixes, through=through, limit=1, reverse=True)
+    return dict(zip(beginnings, map(Ends, first, last), strict=True))
+
+
+def fields_by_id(rows: Rows, type: str | None) -> dict[bytes, Fields]:
+    """Return the entities of rows by id, and the fields that the words stand in."""
+    found: dict[bytes, Fields] = {}
+    wanted = None if type is None else type.encode()
+    for key, value in rows:
+        if wanted is None or _split(key)[1] == wanted:
+            id, fields = key[-ID_BYTES:], fields_of(value)
+            known = found.get(id)
+            found[id] = fields if known is None else known | fields
+    return found
+
+
 def all_rows(
     view: View, index: str, beginning: str, type: str | None, through: int | None, limit: int | None = None
 ) -> dict[bytes, Fields] | None:
@@ -191,7 +249,6 @@ def all_rows(
     `None` if there are more rows than `limit`.
     """
     found: dict[bytes, Fields] = {}
-    wanted = None if type is None else type.encode()
     after: bytes | None = None
     count = 0
     size = ROWS_MAX * 2 if limit is None else min(limit + 1, ROWS_MAX * 2)
@@ -200,22 +257,24 @@ def all_rows(
         count += len(rows)
         if limit is not None and count > limit:
             return None
-        for key, value in rows:
-            if wanted is None or _split(key)[1] == wanted:
-                id, fields = key[-ID_BYTES:], fields_of(value)
-                known = found.get(id)
-                found[id] = fields if known is None else known | fields
+        for id, fields in fields_by_id(rows, type).items():
+            known = found.get(id)
+            found[id] = fields if known is None else known | fields
         if len(rows) < size:
             return found
         after = rows[-1][0]
 
 
-def ref_of(view: View, id: bytes, text: str, through: int | None) -> Ref:
-    """Return the entity with the id of a row, which is also given as text."""
-    found = view.entity(text)
-    if found is None:
-        rows = view.scan(ROOT, id, through=through, limit=1)
-        found = parse_ref(text_of(rows[0][1])) if rows else None
-    if found is None:
-        raise garbled("The search index")
+def refs_of(view: View, ids: Collection[bytes], through: int | None) -> dict[bytes, Ref]:
+    """Return the entities with the ids of rows, in the order of the ids."""
+    said = view.entities_of_ids([id_text(id) for id in ids]) if ids else {}
+    found: dict[bytes, Ref] = {}
+    for id in ids:
+        ref = said.get(id_text(id))
+        if ref is None:
+            rows = view.scan(ROOT, id, through=through, limit=1)
+            ref = parse_ref(text_of(rows[0][1])) if rows else None
+        if ref is None:
+            raise garbled("The search index")
+        found[id] = ref
     return found

@@ -454,6 +454,14 @@ def index_batch(context: Context, count: int) -> None:
         catch_up(context.engine, context.tenant, context.policies, entries_max=BATCH_FACTOR * count)
 
 
+def is_behind(view: View) -> bool:
+    """Return whether the index is so far behind the end of the log that `catch_up` would bring it on for any list."""
+    head, known = view.head().position, progress_of(view)
+    if known.filling or head - known.position > LAID_OVER_FEW or refold.is_due(view):
+        return True
+    return bool(state_index.schemas_between(view, known.position, head))
+
+
 def catch_up(
     engine: Engine,
     tenant: TenantId,

@@ -9,7 +9,7 @@ here, one after the other, and undone by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from woodrat.canon import ids
 from woodrat.canon.digest import digest
 from woodrat.canon.form import Json, Spelled, serialise
 from woodrat.clock import Clock, fresh_id, not_before
-from woodrat.engines.records import Asks, Head, Receipt
+from woodrat.engines.records import Asks, Find, Head, Receipt
 from woodrat.engines.transaction import Transaction
 from woodrat.engines.view import View
 from woodrat.errors import Fault, Refused
@@ -181,7 +181,19 @@ class Draft:
 class Call:
     """A write that a caller asked for."""
 
-    __slots__ = ("about", "arguments", "context", "dry_run", "key", "plan", "redact", "request", "size", "verb")
+    __slots__ = (
+        "about",
+        "arguments",
+        "context",
+        "dry_run",
+        "key",
+        "plan",
+        "redact",
+        "request",
+        "size",
+        "values",
+        "verb",
+    )
 
     def __init__(
         self,
@@ -194,9 +206,10 @@ class Call:
         redact: Redact | None,
         size: int,
         about: Sequence[Ref] = (),
+        values: Callable[[], Iterable[tuple[Ref, identifying_values.Values]]] | None = None,
     ) -> None:
         self.context, self.verb, self.arguments, self.plan, self.key = context, verb, arguments, plan, key
-        self.dry_run, self.redact, self.size, self.about = dry_run, redact, size, about
+        self.dry_run, self.redact, self.size, self.about, self.values = dry_run, redact, size, about, values
         self.request = b""
         """The digest of what was asked for; known once it is checked."""
 
@@ -300,7 +313,10 @@ class Call:
     def _transaction(self) -> AbstractContextManager[Transaction]:
         engine, tenant = self.context.engine, self.context.tenant
         key = None if self.key is None else (self.context.agent, self.key)
-        return engine.transaction(tenant, Asks(key, self.about))
+        return engine.transaction(tenant, Asks(key, self.about, find=None if self.values is None else self._find))
+
+    def _find(self) -> Find | None:
+        return None if self.values is None else identifying_values.look_up(self.values(), SHARING_MAX)
 
     def _carry_out(self, write: Transaction) -> tuple[Report, int | None]:
         """Write it; return its report, and the position of its first entry unless there was nothing to write."""
@@ -365,15 +381,16 @@ class Writer:
         redact: Redact | None = None,
         size: int = 1,
         about: Sequence[Ref] = (),
+        values: Callable[[], Iterable[tuple[Ref, identifying_values.Values]]] | None = None,
     ) -> Report:
         """Carry out one write and return its report.
 
         `arguments` are the caller's own, before defaults: with the verb they make the request that an idempotency
         key stands for. `redact` looks at the schemas first, and returns other arguments and another key where these
         hide something. `size` is about how many entries it will have, `about` the entities it will
-        speak of, as far as they are known before.
+        speak of, as far as they are known before, and `values` returns their identifying values.
         """
-        call = Call(self.context, verb, arguments, plan, key, dry_run, redact, size, about)
+        call = Call(self.context, verb, arguments, plan, key, dry_run, redact, size, about, values)
         if self.context.stand_in is not None:
             taken: Report = self.context.stand_in.take(call)
             return taken
