@@ -17,7 +17,7 @@ def test_a_stale_decision_says_what_changed_who_changed_it_and_why(demo: Served,
     assert "580 → 720 by maria" in re.sub(r"\s+", " ", loan.inner_text())
     assert "mixed up two people" in loan.inner_text()
     flips = page.locator("[data-stale]").count()
-    page.get_by_label("Also those that would come out the same").check()
+    page.get_by_label("Include decisions with the same outcome").check()
     page.wait_for_url("**/stale?same=true")
     page.wait_for_function("(n) => document.querySelectorAll('[data-stale]').length >= n", arg=flips)
 

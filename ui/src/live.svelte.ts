@@ -8,10 +8,10 @@
 import { answer, client } from "./api/client";
 
 const FIRST_MS = 1500;
-/** How often the first answers of a page are waited for, which mostly say where the log ends, before that is asked. */
+/** Number of first answers to wait for, which usually include the log's head, before asking for it. */
 const FIRST_WAITS = 6;
 const POLL_MS = 3000;
-/** How long what has changed is collected, so that a burst of entries makes one read. */
+/** Time during which changes are collected, so that a burst of entries causes one read. */
 const GATHER_MS = 250;
 /** More entries in a second than this are not taken one by one. */
 const BURST = 200;
@@ -20,7 +20,7 @@ const BURST_PAUSE_MS = 30_000;
 class Live {
   /** The last position seen; undefined before the first answer. */
   head = $state<number | undefined>(undefined);
-  /** How often the log was seen to have grown since the page was opened. */
+  /** Number of times the log has grown since the page was opened. */
   changes = $state(0);
   /** Whether the server answered last time. */
   connected = $state(true);
@@ -31,7 +31,7 @@ class Live {
   #second = 0;
   #taken = 0;
 
-  /** Note where the log ended when something was read, so that what is written before the first question counts too. */
+  /** Note the head of the log at a read, so that writes before the first poll count too. */
   note(position: number): void {
     this.head ??= position;
   }

@@ -1,4 +1,4 @@
-/** Who is signed in and what they may do. A loopback server without keys has no sessions: then everything is allowed. */
+/** The signed-in caller and its permissions. A loopback server without keys has no sessions: then everything is allowed. */
 
 import { problemOf, type ApiProblem } from "./logic/problem";
 

@@ -1,4 +1,4 @@
-/** Light, dark, or what the system prefers; the choice is remembered on this device. */
+/** Light, dark, or the system's preference; the choice is remembered on this device. */
 
 export type Theme = "system" | "light" | "dark";
 

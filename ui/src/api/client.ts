@@ -17,7 +17,7 @@ async function send(request: Request): Promise<Response> {
 
 export const client = createClient<paths>({ baseUrl: location.origin, fetch: send });
 
-/** Return what a call of `client` answers; throw an `ApiProblem` where it failed. */
+/** Return the answer of a call of `client`; throw an `ApiProblem` if it failed. */
 export async function answer<T>(
   call: Promise<{ data?: T; error?: unknown; response: Response }>,
 ): Promise<NonNullable<T>> {

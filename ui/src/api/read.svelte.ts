@@ -7,7 +7,7 @@ const RETRY_MS = 3000;
 
 /**
  * One read. The fetcher runs at once and again when reactive values it reads before its first `await` change. While it
- * runs again, the last value stays, so that nothing jumps. Make it while a component is set up. Where the server
+ * runs again, the last value stays, so that the page does not jump. Make it while a component is set up. Where the server
  * cannot be reached it tries again by itself.
  */
 export class Read<T> {

@@ -1,7 +1,7 @@
-/** Decisions in words: rules, conditions, what was chosen and why. No ids, positions or operator names. */
+/** Decisions in words: rules, conditions, the choice and its reason. No ids, positions or operator names. */
 
 import type { Schemas } from "../api/client";
-import { brief, capital, comparison, requirement, spoken } from "./words";
+import { brief, capital, comparison, requirement, spoken } from "./format";
 
 type Decision = Schemas["Decision"];
 type Tried = Schemas["Tried"];

@@ -1,7 +1,7 @@
-/** An entry of the log in one line: what was written, not how it is stored. */
+/** An entry of the log in one line: its meaning, not its storage. */
 
 import { refInWords } from "./refs";
-import { brief, plural, spoken } from "./words";
+import { brief, plural, spoken } from "./format";
 
 interface LogEntry {
   kind: string;
@@ -12,7 +12,7 @@ type Body = Record<string, unknown>;
 
 const text = (value: unknown, max = 80) => brief(value, max);
 
-/** Return what an entry says; a body that was erased says so. */
+/** Return the summary of an entry; an erased body says so. */
 export function entryInWords(entry: LogEntry): string {
   if (entry.body === null || entry.body === undefined) return "erased: only its place in the tree is left";
   const body = entry.body as Body;
@@ -59,7 +59,7 @@ const OPS: Record<string, string> = {
   restore: "restored ",
 };
 
-/** How long the content of a document is, which the log holds as base64. */
+/** Length of a document's content, which the log stores as base64. */
 function contentBytes(body: Body): string {
   const packed = typeof body.base64 === "string" ? body.base64 : null;
   return packed === null ? "" : `, ${plural(Math.floor((packed.replace(/=+$/, "").length * 3) / 4), "byte")}`;

@@ -1,4 +1,4 @@
-/** Server-sent events of an answer that is read as it comes. */
+/** Server-sent events of an answer, read as it arrives. */
 
 export interface ServerEvent {
   event: string;

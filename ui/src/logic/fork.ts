@@ -1,21 +1,21 @@
-/** Forks: what can be edited at a step, and the command and the test that run the agent again with the edited value. */
+/** Forks: the editable values of a step, and the command and the test that run the agent again with the edited value. */
 
 import { testName } from "./pytest";
 import { shell } from "./shell";
-import { cutValue, spoken } from "./words";
+import { cutValue, spoken } from "./format";
 
 export interface Editable {
   /** What a fork calls it: `fields.city`, `result.score`, `inputs.amount`, `response`. */
   path: string;
   label: string;
   value: unknown;
-  /** What what-if calls it: `type/key#field`, or the name of a fact; none where no rule can look at it. */
+  /** Its name in what-if: `type/key#field`, or the name of a fact; none if no rule can look at it. */
   fact: string | null;
 }
 
 type Body = Record<string, unknown>;
 
-/** Return what can be edited at a step of a run, given the entry that recorded it. */
+/** Return the editable values of a step of a run, given the entry that recorded it. */
 export function editableAt(kind: string, body: Body): Editable[] {
   if (kind === "run.started") return below("inputs", body.inputs);
   if (kind === "run.tool") return "result" in body ? below("result", body.result) : [];
@@ -46,7 +46,7 @@ export function typedValue(text: string, was: unknown): unknown {
   }
 }
 
-/** A value as a command line takes it: text as it is, unless it would be read as JSON. */
+/** A value as a command line takes it: text unchanged, unless it would be read as JSON. */
 function argument(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value);
   try {

@@ -1,10 +1,10 @@
-/** The graph of what depends on something, made of an answer of `/v1/impact`. */
+/** The graph of the dependents of something, from an answer of `/v1/impact`. */
 
 import type { components } from "../api/schema";
 import type { GraphEdge, GraphNode } from "./layers";
 import { to } from "./paths";
 import { refInWords } from "./refs";
-import { brief, spoken } from "./words";
+import { brief, spoken } from "./format";
 
 type Impact = components["schemas"]["Impact"];
 

@@ -1,4 +1,4 @@
-/** A graph drawn in layers, from left to right: where each box and line goes. */
+/** A graph drawn in layers, from left to right: the position of each box and line. */
 
 export interface GraphNode {
   id: string;

@@ -13,7 +13,7 @@ export function linesOf(text: string): string[] {
   return text.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
 }
 
-/** Return the indexes of the lines that a locator names; none where the text does not have that place. */
+/** Return the indexes of the lines in a locator; none if the text does not have that place. */
 export function markedLines(lines: string[], locator: Locator): Set<number> {
   if (locator.line !== undefined) return range(lines, locator.line - 1, (locator.end_line ?? locator.line) - 1);
   if (locator.quote) {
@@ -41,7 +41,7 @@ function ofCharacters(lines: string[], start: number, end: number): Set<number> 
   return marked;
 }
 
-/** `page 2, line 3`: a place in words; empty where the locator has nothing but a quote. */
+/** `page 2, line 3`: a place in words; empty if the locator has only a quote. */
 export function placeInWords(locator: Locator): string {
   const parts: string[] = [];
   if (locator.page !== undefined) parts.push(`page ${locator.page}`);

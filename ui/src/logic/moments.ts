@@ -1,13 +1,13 @@
-/** Moments of one entity: what its two time sliders stop at. */
+/** Moments of one entity: the stops of its two time sliders. */
 
-import { when } from "./words";
+import { when } from "./format";
 
 export interface Stop {
   /** What the read is asked with: a position, or a time. */
   value: string;
   /** When it was: an entry of the log, or a time. */
   at: string;
-  /** Who said something then, and what it changed. */
+  /** The agent of an observation, and its changes. */
   label: string;
 }
 
@@ -50,7 +50,7 @@ export function trueStops(steps: HistoryStep[]): Stop[] {
     .map(([value, names]) => ({ value, at: value, label: `from then on: ${names}` }));
 }
 
-/** Where a slider stands for the value that was asked; the end where none was. */
+/** The position of a slider for the requested value; the end by default. */
 export function stopOf(stops: Stop[], asked: string | null): number {
   if (asked === null) return stops.length;
   const exact = stops.findIndex((stop) => stop.value === asked);

@@ -6,7 +6,7 @@ export interface Fault {
   remedy?: string;
 }
 
-/** What is wrong, what it is about, what happened to the data, what to do: as far as the server says. */
+/** The problem, its subject, the effect on the data, the remedy: as far as the server gives them. */
 export class ApiProblem extends Error {
   constructor(
     readonly status: number,

@@ -1,8 +1,8 @@
 /** References as people read them: a relation is named by its ends. */
 
-import { brief, keyOf, typeOf } from "./words";
+import { brief, keyOf, typeOf } from "./format";
 
-/** The two ends of a relation, whose key they are; none of any other entity. */
+/** The two ends of a relation, which form its key; none for any other entity. */
 function endsOf(key: string): [string, string] | null {
   if (!key.startsWith("[")) return null;
   try {
@@ -13,13 +13,13 @@ function endsOf(key: string): [string, string] | null {
   }
 }
 
-/** `applicant: loan/42 → contact/Ana Rivera` for a relation; any other reference as it is. */
+/** `applicant: loan/42 → contact/Ana Rivera` for a relation; any other reference unchanged. */
 export function refInWords(ref: string, max = 100): string {
   const ends = endsOf(keyOf(ref));
   return brief(ends ? `${typeOf(ref)}: ${ends[0]} → ${ends[1]}` : ref, max);
 }
 
-/** What a person calls an entity beside its type: a relation by its ends, a note by what it says, else its key. */
+/** The name of an entity beside its type: a relation by its ends, a note by its text, else its key. */
 export function entityName(ref: string, fields: Record<string, unknown> = {}, max = 80): string {
   const ends = endsOf(keyOf(ref));
   if (ends) return brief(`${ends[0]} → ${ends[1]}`, max);

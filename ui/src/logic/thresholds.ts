@@ -5,7 +5,7 @@ import type { components } from "../api/schema";
 type Decision = components["schemas"]["Decision"];
 
 export interface Slider {
-  /** What what-if calls it: `stage.fact.operator`, or the name of a fact. */
+  /** Its name in what-if: `stage.fact.operator`, or the name of a fact. */
   name: string;
   fact: string;
   op: string | null;
@@ -59,7 +59,7 @@ export function slidersOf(decision: Decision): { thresholds: Slider[]; facts: Sl
   return { thresholds: [...thresholds.values()], facts, wordings };
 }
 
-/** The conditions of a rule that was tried, or, of one that was not, those its `when` spells. */
+/** The conditions of a rule that was tried; for an untried rule, the conditions in its `when`. */
 function conditionsOf(rule: Tried): { key: string; op: string; operand?: unknown }[] {
   if (rule.conditions.length) return rule.conditions;
   const found: { key: string; op: string; operand?: unknown }[] = [];

@@ -2,14 +2,14 @@
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const TIME = /^\d{4}-\d\d-\d\d/;
-/** Read a time as the server writes it; anything else is none. */
+/** Read a time from the server; null for anything else. */
 function read(moment: string): Date | null {
   const time = new Date(moment);
   return TIME.test(moment) && !Number.isNaN(time.getTime()) ? time : null;
 }
 const two = (n: number) => String(n).padStart(2, "0");
 
-/** `16 Nov 2026, 15:56 UTC`; text that is no time stays as it is. */
+/** `16 Nov 2026, 15:56 UTC`; text that is not a time unchanged. */
 export function when(moment: string | null | undefined): string {
   if (!moment) return "";
   const time = read(moment);
@@ -24,7 +24,7 @@ export function day(moment: string): string {
   return `${time.getUTCDate()} ${MONTHS[time.getUTCMonth()]} ${time.getUTCFullYear()}`;
 }
 
-/** `3 min ago`, for lists of what is recent. */
+/** `3 min ago`, for lists of recent items. */
 export function ago(moment: string | null | undefined, now: number = Date.now()): string {
   if (!moment) return "";
   const seconds = Math.round((now - new Date(moment).getTime()) / 1000);
@@ -93,7 +93,7 @@ export function capital(text: string): string {
   return text ? text[0]!.toUpperCase() + text.slice(1) : text;
 }
 
-/** A value that the recorder cut because it was long: what is left of it, and how long it was. */
+/** A value that the recorder cut because it was long: the remaining part, and its full length. */
 export function cutValue(value: unknown): { preview: string; bytes: number | null } | null {
   if (!value || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length !== 1) return null;
   const told = (value as { $truncated?: unknown }).$truncated;
@@ -167,7 +167,7 @@ export interface Compared {
   result: boolean | null;
 }
 
-/** `580 is below 600`, `the credit score is unknown`: what a comparison found. */
+/** `580 is below 600`, `the credit score is unknown`: the result of a comparison. */
 export function comparison({ key, op, operand, actual, result }: Compared): string {
   if (result === null) {
     return actual === null || actual === undefined
@@ -183,7 +183,7 @@ export function comparison({ key, op, operand, actual, result }: Compared): stri
   return `${brief(actual, 80)} ${words} ${operandText(operand)}`;
 }
 
-/** `credit score below 600`: what a condition asks, without a value. */
+/** `credit score below 600`: a condition without a value. */
 export function requirement(key: string, op: string, operand: unknown): string {
   if (op === "exists") return operand === false ? `no ${spoken(key)}` : `a ${spoken(key)}`;
   return `${spoken(key)} ${HOLDS[op] ?? op} ${operandText(operand)}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, brief, comparison, duration, plural, shortId, spoken, when } from "./words";
+import { ago, brief, comparison, duration, plural, shortId, spoken, when } from "./format";
 
 describe("words", () => {
   it("says dates as people write them", () => {

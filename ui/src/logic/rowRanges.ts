@@ -1,4 +1,4 @@
-/** Two runs side by side, of which some rows are read: those that differ, and equal ones where somebody looks. */
+/** Two runs side by side with some rows loaded: the differing ones, and equal ones that are unfolded. */
 
 interface Placed {
   /** The place of the row. */
@@ -7,7 +7,7 @@ interface Placed {
 
 export type Part<R extends Placed> =
   | { kind: "row"; row: R }
-  /** A stretch of equal rows: where it begins, how many it has, and those of its first rows that are read. */
+  /** A range of equal rows: its start, its length, and those of its first rows that are loaded. */
   | { kind: "same"; first: number; count: number; rows: R[] }
   /** Rows that differ, before or after those that are read. */
   | { kind: "unread"; where: "before" | "after"; count: number };
@@ -15,7 +15,7 @@ export type Part<R extends Placed> =
 export interface Shown<R extends Placed> {
   /** Rows that differ, one after the other. */
   rows: R[];
-  /** How many rows that differ stand before these. */
+  /** Number of differing rows before these. */
   skipped: number;
 }
 
@@ -49,7 +49,7 @@ export function partsOf<R extends Placed>(
   return parts;
 }
 
-/** Rows that differ with a page of them before or after; what is too much is left out at the other end. */
+/** Differing rows with one more page before or after; excess rows are dropped at the other end. */
 export function joined<R extends Placed>(shown: Shown<R>, page: R[], where: "before" | "after", max: number): Shown<R> {
   if (where === "before") return { rows: [...page, ...shown.rows].slice(0, max), skipped: shown.skipped - page.length };
   const rows = [...shown.rows, ...page];

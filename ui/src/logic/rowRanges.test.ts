@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { joined, partsOf } from "./stretches";
+import { joined, partsOf } from "./rowRanges";
 
 const rows = (...steps: number[]) => steps.map((step) => ({ step }));
 const read = (...steps: number[]) => new Map(rows(...steps).map((row) => [row.step, row]));
