@@ -14,6 +14,7 @@ from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
+from woodrat.runs.index import leaning_positions
 from woodrat.runs.projection import project
 from woodrat.runs.reader.recounter import open_recounter
 from woodrat.runs.recorder import current
@@ -477,7 +478,7 @@ def test_decisions_are_found_by_entity_and_field(ledger: woodrat.Ledger) -> None
     write(ledger, leaning())
     with open_recounter(ledger.context) as recounter:
         ref = recounter.members("loan/42")[0]
-        every = [entry.position for entry in recounter.leaning_on(ref)]
+        every = leaning_positions(recounter.index, ref, None)
         assert len(every) == 2
-        assert [entry.position for entry in recounter.leaning_on(ref, "creditScore")] == every
-        assert recounter.leaning_on(ref, "credit") == []
+        assert leaning_positions(recounter.index, ref, ["creditScore"]) == every
+        assert leaning_positions(recounter.index, ref, ["credit"]) == set()

@@ -18,6 +18,7 @@ from woodrat.ledger.read import Reader
 from woodrat.log import erasure, tree
 from woodrat.merge import BUILTIN, claim_of, known_policy
 from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Proof
+from woodrat.runs import index
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import STATING
 from woodrat.state.relation import SAME_AS, joined
@@ -251,7 +252,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     for origin in origins:
         if _place(origin) not in places:
             _read_outside(gathered, origin)
-    for written in tracer.recounter.written(id):
+    for written in index.written(tracer.view, id, tracer.through):
         assert written.body is not None, "what an index names is there"
         found = tracer.observation(ids.name("observation", digest_of("observation", written.body)))
         if found is not None:
@@ -350,7 +351,9 @@ def _erased_writes(gathered: Gathered, id: str, bodies: Bodies) -> None:
     tracer = gathered.tracer
     taken = {body.get("step") for entry, body in bodies if entry.kind != "run.judged"}
     taken.update(
-        form.decode(entry.body).get("step") for entry in tracer.recounter.written(id) if entry.body is not None
+        form.decode(entry.body).get("step")
+        for entry in index.written(tracer.view, id, tracer.through)
+        if entry.body is not None
     )
     taken.update(_list(ended[0].get("skipped")))
     count = sum(number not in taken for number in range(ended[0]["step"] + 1))

@@ -15,9 +15,8 @@ from woodrat.ledger import entry_index
 from woodrat.ledger.moments import open_reader
 from woodrat.replay.reader import Around, Session, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
-from woodrat.runs import values
+from woodrat.runs import index, values
 from woodrat.runs.reader import lists as run_lists
-from woodrat.runs.reader.recounter import Recounter
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder import threads
 from woodrat.runs.recorder.recording import in_order
@@ -172,14 +171,14 @@ def _check(context: Context, ids: Sequence[str]) -> None:
 def look_around(context: Context, ids: Sequence[str]) -> Around:
     """Find the writes of the runs, and their child runs."""
     with open_reader(context) as reader:
-        recounter, names = Recounter(reader), list(ids)
+        view, through, names = reader.view, reader.asof.position, list(ids)
         kin: dict[str, Sequence[str]] = {}
         writes: dict[str, dict[int, int]] = {}
         met = set(names)
         for name in names:  # it grows meanwhile
-            if written := _written(reader.view, name, recounter.written(name)):
+            if written := _written(view, name, index.written(view, name, through)):
                 writes[name] = written
-            inside = recounter.inside(name)
+            inside = index.inside(view, name, through)
             if inside:
                 kin[name] = inside
                 names += [run for run in inside if run not in met]

@@ -122,16 +122,7 @@ def rules_from_json(value: object, path: str = "/rules") -> tuple[Rule, ...]:
     if not isinstance(value, list):
         problem = f"expected a list of rules, got {shown(value)}"
         raise Refused([Fault(path, problem, "Send an array.")], NOTHING_DECIDED)
-    rules: list[Rule] = []
-    faults: list[Fault] = []
-    for index, item in enumerate(value):
-        try:
-            rules.append(Rule.from_json(item, f"{path}/{index}"))
-        except Refused as refusal:
-            faults += refusal.faults
-    if faults:
-        raise Refused(faults, NOTHING_DECIDED)
-    return tuple(rules)
+    return as_rules(value, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +222,7 @@ def verdict_of(decision: Decision, run: str) -> Verdict:
     )
 
 
-def as_rules(given: object) -> tuple[Rule, ...]:
+def as_rules(given: object, path: str = "/rules") -> tuple[Rule, ...]:
     """Return rules as a caller gave them: `Rule`s, or objects in their JSON form."""
     if isinstance(given, Rule):
         given = (given,)
@@ -245,7 +236,7 @@ def as_rules(given: object) -> tuple[Rule, ...]:
             found.append(item)
             continue
         try:
-            found.append(Rule.from_json(item, f"/rules/{index}"))
+            found.append(Rule.from_json(item, f"{path}/{index}"))
         except Refused as refusal:
             faults += refusal.faults
     if faults:

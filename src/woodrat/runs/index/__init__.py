@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from woodrat.canon import form
 from woodrat.engines.records import BEFORE_ALL, IndexRow
 from woodrat.ledger import entry_index
+from woodrat.ledger.index import Lookup
 from woodrat.ledger.log_rows import Listed
 from woodrat.runs import steps
 from woodrat.runs.index import listing
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.ids import Ref
     from woodrat.engines.view import View
-    from woodrat.ledger.index import Lookup
+    from woodrat.log.entry import Entry
     from woodrat.runs.steps import Decision
 
 
@@ -139,6 +141,17 @@ def evidence_positions(lookup: Lookup, ref: Ref, field: str | None = None) -> li
     if field is None:
         return sorted({at for term in (GIVEN, LEANS) for at in lookup.positions_below(f"{term}{ref.id}/")})
     return sorted({at for term in (GIVEN, LEANS) for at in lookup.positions(f"{term}{ref.id}/{field}")})
+
+
+def inside(view: View, run: str, through: int) -> list[str]:
+    """Return the runs that a run started, in the order in which the log heard of them."""
+    entries = Lookup(view, through, NAME).entries(INSIDE + run)
+    return list(dict.fromkeys(form.decode(entry.body or b"{}")["run"] for entry in entries))
+
+
+def written(view: View, run: str, through: int) -> list[Entry]:
+    """Return the observations that carry a run, by position."""
+    return Lookup(view, through, NAME).entries(WROTE + run)
 
 
 def leaning_positions(lookup: Lookup, ref: Ref, fields: Iterable[str] | None) -> set[int]:

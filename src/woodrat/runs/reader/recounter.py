@@ -18,18 +18,15 @@ from woodrat.ledger.index import WALK_ROWS, WALK_ROWS_MIN, Lookup
 from woodrat.ledger.matches import find_ref, ref_faults
 from woodrat.ledger.moments import NO_READ, open_reader
 from woodrat.merge.packing import garbled
-from woodrat.runs import trace
-from woodrat.runs.index import evidence_positions
+from woodrat.runs import index, trace
 from woodrat.runs.index.candidates import Candidate
 from woodrat.runs.index.terms import (
     ABOUT,
-    INSIDE,
     JUDGED,
     LINE,
     LISTS,
     NAME,
     TRACED,
-    WROTE,
 )
 from woodrat.runs.record import RunRecord, record_of
 from woodrat.runs.recorder import current
@@ -90,17 +87,8 @@ class Recounter:
             found.update({spelled} if entry_index.has_run(self.view, spelled, self.through) else ())
         return found - {id}
 
-    def written(self, id: str) -> list[Entry]:
-        """Return the observations that carry a run, by position."""
-        return self.index.entries(WROTE + id)
-
-    def inside(self, id: str) -> list[str]:
-        """Return the runs that a run started, in the order the log heard of them."""
-        entries = self.index.entries(INSIDE + id)
-        return [form.decode(entry.body)["run"] for entry in entries if entry.body is not None]
-
     def _writes(self, id: str) -> Iterator[Write]:
-        for entry in self.written(id):
+        for entry in index.written(self.view, id, self.through):
             if entry.body is not None:
                 yield Write.of(entry.position, observation.stored(entry.body))
 
@@ -113,11 +101,6 @@ class Recounter:
                 refs[observation.stored(entry.body).entity] = None
         for ref in refs:
             yield from Judgement.of_evaluation(ref, self.reader.find(ref), id)
-
-    def leaning_on(self, ref: Ref, field: str | None = None) -> list[Entry]:
-        """Return the decisions with evidence read from an entity, or from one field of it, by position."""
-        listed = (self.view.entry(position) for position in evidence_positions(self.index, ref, field))
-        return [entry for entry in listed if entry is not None and entry.body is not None]
 
     def decided(self, members: Iterable[Ref], after: tuple[str, int] | None) -> Iterator[tuple[str, int]]:
         """Yield time and position of the decisions that may be about entities, from after one on, the latest first."""

@@ -18,7 +18,7 @@ from woodrat.ledger.write import Writer
 from woodrat.records import replace
 from woodrat.runs import trace, values
 from woodrat.runs.recorder import current
-from woodrat.runs.recorder.recording import Body, Steps, in_order, parent_of, start_of
+from woodrat.runs.recorder.recording import Body, Steps, in_order
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, RAISE, Begun, RunLog, StepRecorder, WriteStep, refused
 from woodrat.state.meaning import Step
 from woodrat.state.schema import schema_name
@@ -308,8 +308,7 @@ class LocalLog:
     def runs_inside(self, started: Body) -> list[Steps]:
         """Return the steps of the runs that a run started, in the order they began."""
         with self.context.engine.view(self.context.tenant) as view:
-            inner = _begun_after(view, started).get(started.get("run"), ())
-            return [in_order(entry_index.run_entries(view, run, view.head().position)) for run in inner]
+            return [steps for _, steps in _inside(view, str(started.get("run")))]
 
 
 def check_id(run: object) -> str:
@@ -331,25 +330,22 @@ def steps_of(context: Context, run: object) -> list[tuple[str, Body]]:
 
 def family(context: Context, run: str) -> list[Steps]:
     """Return the steps of a run, and after it those of all runs that were started inside of it, at any depth."""
-    runs: list[Steps] = [steps_of(context, run)]
+    runs: dict[str, Steps] = {run: steps_of(context, run)}
     with context.engine.view(context.tenant) as view:
-        begun, position = _begun_after(view, start_of(runs[0])), view.head().position
-        for steps in runs:  # it grows meanwhile
-            inner = begun.pop(start_of(steps).get("run"), ())
-            runs += [in_order(entry_index.run_entries(view, each, position)) for each in inner]
-    return runs
+        waiting = [run]
+        for each in waiting:  # it grows meanwhile
+            inner = [(id, steps) for id, steps in _inside(view, each) if id not in runs]
+            runs.update(inner)
+            waiting += [id for id, _ in inner]
+    return list(runs.values())
 
 
-def _begun_after(view: View, started: Body) -> dict[object, list[str]]:
-    """Return the runs that began after a run, in their order, by the run that started them."""
-    basis = started.get("basis")
-    after = basis["position"] if isinstance(basis, dict) and type(basis.get("position")) is int else -1
-    found: dict[object, list[str]] = {}
-    for entry in view.entries(after, kinds={"run.started"}):
-        body = form.decode(entry.body) if entry.body is not None else {}
-        if isinstance(body, dict) and isinstance(parent := parent_of(body), str):
-            found.setdefault(parent, []).append(body["run"])
-    return found
+def _inside(view: View, run: str) -> list[tuple[str, Steps]]:
+    """Return the runs that a run started, in the order in which the log heard of them, with their steps."""
+    from woodrat.runs.index import inside
+
+    position = view.head().position
+    return [(id, in_order(entry_index.run_entries(view, id, position))) for id in inside(view, run, position)]
 
 
 def step_gaps(view: View, run: str, through: int, end: int) -> list[int] | None:
@@ -369,13 +365,13 @@ def step_gaps(view: View, run: str, through: int, end: int) -> list[int] | None:
         return None
     missing = {number for number in range(end) if number not in taken}
     if missing:
+        from woodrat.runs.index import written
+
         # Only where a step left no entry of the run: then it wrote something, or nothing at all.
-        mark = form.serialise({"run": run})[1:-1]
-        for entry in view.entries(start, through, {"observation"}):
-            if entry.body is not None and mark in entry.body:
-                body = form.decode(entry.body)
-                if body.get("run") == run and body["agent"] == owner:
-                    missing.discard(body.get("step"))
+        for entry in written(view, run, through):
+            body = form.decode(entry.body or b"{}")
+            if body.get("agent") == owner:
+                missing.discard(body.get("step"))
     return sorted(missing)
 
 
