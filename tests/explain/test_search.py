@@ -21,7 +21,7 @@ from woodrat.explain.stale import Stale
 from woodrat.explain.workers import search
 from woodrat.explain.workers.search import ChangedFields, StaleSearch, newly_stale
 from woodrat.ledger.read import Reader
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.runs.rules import Rule
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
@@ -41,7 +41,7 @@ def by_definition(ledger: woodrat.Ledger, first: int, last: int) -> list[Stale]:
     found: list[Stale] = []
     with ledger.context.engine.view(ledger.tenant) as view:
         readers = [Reader(view, AsOf(position), ledger.context.policies) for position in (first - 1, last)]
-        then, now = (Beliefs(Tracer(Recounter(reader))) for reader in readers)
+        then, now = (Beliefs(Tracer(RunReader(reader))) for reader in readers)
         for entry in view.entries(through=last, kinds={"run.decided"}):
             after = stale_decision(now, entry.position)
             if after is None or after.outcome == SAME:

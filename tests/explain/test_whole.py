@@ -19,10 +19,10 @@ from woodrat.explain.impact import Impact
 from woodrat.explain.lineage import LineageTree, dot, lines, mermaid
 from woodrat.explain.reader import impact as impact_reader
 from woodrat.explain.reader import searches
+from woodrat.explain.reader.impact_runs import impact_runs
 from woodrat.explain.reader.lineage import cycles
-from woodrat.explain.reader.plain_runs import plain_runs
 from woodrat.explain.references import Affected
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.runs.rules import Rule
 
 
@@ -389,17 +389,17 @@ def test_a_page_finds_no_more_than_it_shows(ledger: woodrat.Ledger, monkeypatch:
     looked_up: list[str] = []
     read: list[str] = []
 
-    def counted(recounter: Recounter, ids: Collection[str], bodies: Any) -> Any:
+    def counted(run_reader: RunReader, ids: Collection[str], bodies: Any) -> Any:
         looked_up.extend(sorted(ids, key=runs.index))
-        return plain_runs(recounter, ids, bodies)
+        return impact_runs(run_reader, ids, bodies)
 
-    def noted(self: Recounter, id: str) -> Any:
+    def noted(self: RunReader, id: str) -> Any:
         read.append(id)
         return find(self, id)
 
-    find = Recounter.find
-    monkeypatch.setattr(Recounter, "find", noted)
-    monkeypatch.setattr(impact_reader, "plain_runs", counted)
+    find = RunReader.find
+    monkeypatch.setattr(RunReader, "find", noted)
+    monkeypatch.setattr(impact_reader, "impact_runs", counted)
     page = ledger.impact(said, limit=3)
     assert [each.run for each in page.runs] == runs[:3]
     assert (page.counts.runs, page.counts.decisions, page.left_out) == (None, None, None)

@@ -21,7 +21,7 @@ from woodrat.runs.index.terms import LISTS
 from woodrat.runs.reader import lists as run_lists
 from woodrat.runs.reader import why as why_reader
 from woodrat.runs.reader.lists import ask_runs, matching, summaries
-from woodrat.runs.reader.recounter import open_recounter
+from woodrat.runs.reader.run_reader import open_runs
 from woodrat.runs.summary import row_of, summary_of
 from woodrat.testing.clock import FixedClock
 
@@ -163,43 +163,43 @@ def opened() -> woodrat.Ledger:
 def lists(ledger: woodrat.Past, position: int) -> list[list[str]]:
     """Return what every question finds at a position."""
     found: list[list[str]] = []
-    with open_recounter(ledger.context, position) as recounter:
+    with open_runs(ledger.context, position) as run_reader:
         for filters in FILTERS:
-            records = matching(recounter, ask_runs(**filters))
+            records = matching(run_reader, ask_runs(**filters))
             found.append([record.id for _, record in records])
-            records = matching(recounter, ask_runs(**filters), oldest_first=True)
+            records = matching(run_reader, ask_runs(**filters), oldest_first=True)
             assert [record.id for _, record in records] == found[-1][::-1], filters
-            read = {record.id: summary_of(record) for _, record in matching(recounter, ask_runs(**filters))}
-            listed = [summary for _, summary in summaries(recounter, ask_runs(**filters), None, 2)]
+            read = {record.id: summary_of(record) for _, record in matching(run_reader, ask_runs(**filters))}
+            listed = [summary for _, summary in summaries(run_reader, ask_runs(**filters), None, 2)]
             assert listed == [read[id] for id in found[-1]], "a line says what the record does"
     return found
 
 
 def read(ledger: woodrat.Past, position: int) -> list[list[str]]:
     """Return what every question finds at a position when every record is read."""
-    with open_recounter(ledger.context, position) as recounter:
+    with open_runs(ledger.context, position) as run_reader:
         asked = [ask_runs(**filters) for filters in FILTERS]
-        return [list(dict.fromkeys(found.id for _, found in matching(recounter, one, only=RUNS))) for one in asked]
+        return [list(dict.fromkeys(found.id for _, found in matching(run_reader, one, only=RUNS))) for one in asked]
 
 
 def decided(ledger: woodrat.Past, position: int) -> None:
     """Check that what was decided about a subject is what all records say."""
-    with open_recounter(ledger.context, position) as recounter:
-        records = [recounter.bare(id) for id in RUNS]
+    with open_runs(ledger.context, position) as run_reader:
+        records = [run_reader.bare(id) for id in RUNS]
         for ref in ("loan/1", "loan/2", "loan/3"):
-            names = {str(member) for member in recounter.members(ref)}
+            names = {str(member) for member in run_reader.members(ref)}
             expected = sorted(
                 ((made.started_at or "", made.position), record.id, made)
                 for record in records
                 for made in record.decisions
                 if record.subject in names or names.intersection(made.entities)
             )
-            found = list(why_reader._decided_about(recounter, ref, None, 2))
+            found = list(why_reader._decided_about(run_reader, ref, None, 2))
             assert [(one.place, one.run) for one in found] == [item[:2] for item in expected[::-1]], position
             for number, one in enumerate(found):
-                assert list(why_reader._decided_about(recounter, ref, one.place, 1)) == found[number + 1 :]
+                assert list(why_reader._decided_about(run_reader, ref, one.place, 1)) == found[number + 1 :]
             for one, (_, id, made) in zip(found, expected[::-1], strict=True):
-                record = recounter.judged(id)
+                record = run_reader.judged(id)
                 about = {name: getattr(record, name) for name in one.about}
                 assert (one.decision, one.about) == (made, about), "a line says what the record does"
 

@@ -21,7 +21,7 @@ from tests.runs.margin_cases import (
 )
 
 from woodrat.canon import form
-from woodrat.runs import cells, flip_search
+from woodrat.runs import flip_search, value_classes
 from woodrat.runs.flip_search import margin_of
 from woodrat.runs.margin import FLIPS, NEVER, UNKNOWN, FactSource
 from woodrat.runs.rules import Rule
@@ -171,12 +171,12 @@ def test_a_search_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 def _broken(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "bounds":
-        true = cells._bounds
+        true = value_classes._bounds
 
         def bounds(run: Any) -> Any:
             return {{"gte": "gt", "lte": "lt"}.get(op, op): operand for op, operand in true(run).items()}
 
-        monkeypatch.setattr(cells, "_bounds", bounds)
+        monkeypatch.setattr(value_classes, "_bounds", bounds)
     elif fault == "joined":
         monkeypatch.setattr(flip_search, "_joined", lambda blocks: blocks[:1])
     elif fault == "undecided":
@@ -186,7 +186,7 @@ def _broken(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     elif fault == "default":
         monkeypatch.setattr(flip_search._Search, "_otherwise", lambda self: self._decision.otherwise)
     else:
-        monkeypatch.setattr(cells, "_none_of", lambda values: {})
+        monkeypatch.setattr(value_classes, "_none_of", lambda values: {})
 
 
 @pytest.mark.parametrize("fault", ["bounds", "joined", "undecided", "size", "default", "none_of"])

@@ -16,7 +16,7 @@ from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
 from woodrat.runs.index import leaning_positions
 from woodrat.runs.projection import project
-from woodrat.runs.reader.recounter import open_recounter
+from woodrat.runs.reader.run_reader import open_runs
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
@@ -476,9 +476,9 @@ def test_decisions_are_found_by_entity_and_field(ledger: woodrat.Ledger) -> None
     """Decisions with evidence from an entity are found, or those from one field of it."""
     write(ledger, loan())
     write(ledger, leaning())
-    with open_recounter(ledger.context) as recounter:
-        ref = recounter.members("loan/42")[0]
-        every = leaning_positions(recounter.index, ref, None)
+    with open_runs(ledger.context) as run_reader:
+        ref = run_reader.members("loan/42")[0]
+        every = leaning_positions(run_reader.index, ref, None)
         assert len(every) == 2
-        assert leaning_positions(recounter.index, ref, ["creditScore"]) == every
-        assert leaning_positions(recounter.index, ref, ["credit"]) == set()
+        assert leaning_positions(run_reader.index, ref, ["creditScore"]) == every
+        assert leaning_positions(run_reader.index, ref, ["credit"]) == set()

@@ -19,8 +19,8 @@ from woodrat.errors import Refused
 from woodrat.runs import rules as rule
 from woodrat.runs import values
 from woodrat.runs.facts import Facts, at_pointer, facts_of, pointer_to
-from woodrat.runs.inquiry import CONDITIONS_MAX
 from woodrat.runs.operators import has_mark
+from woodrat.runs.predicates import CONDITIONS_MAX
 from woodrat.runs.rules import Rule, Verdict, as_rules, body_of, evaluate, rules_from_json
 from woodrat.runs.steps import SELECT, Decision, part_of
 from woodrat.runs.values import REDACTED

@@ -10,7 +10,7 @@ import woodrat
 from woodrat import Ledger, Refused, Rule
 from woodrat.canon import form
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
-from woodrat.runs.gaps import GAPS_SAID_MAX
+from woodrat.runs.missing_facts import GAPS_SAID_MAX
 from woodrat.runs.projection import project
 from woodrat.runs.relay import Relay
 from woodrat.testing.ledgers import ledger_on

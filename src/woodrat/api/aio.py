@@ -114,7 +114,7 @@ class AsyncRuns(AsyncPastRuns):
     async def fork(self, run: str, with_: Callable[..., Any], **given: Any) -> Forked:
         """Fork a run, as `Runs.fork` does; an async function is given the run as it is here."""
         from woodrat.runs.recorder.agent_function import agent_call
-        from woodrat.runs.recorder.fork import Stopped, ended, standing_in, went_on
+        from woodrat.runs.recorder.fork import ForkStopped, ended, standing_in, went_on
         from woodrat.runs.recorder.resume import answer_with
 
         if not inspect.iscoroutinefunction(getattr(with_, "recorded_function", with_)):
@@ -129,7 +129,7 @@ class AsyncRuns(AsyncPastRuns):
             try:
                 result = await call()
                 answer_with(went_on(made), result)
-            except (Stopped, Exception) as problem:
+            except (ForkStopped, Exception) as problem:
                 if made.is_aside and made.successor is None:
                     raise
                 return await asyncio.to_thread(ended, went_on(made), None, problem)

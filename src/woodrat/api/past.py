@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from woodrat.merge.diff import Changes, Values
     from woodrat.merge.snapshot import Snapshot
     from woodrat.merge.timeline import Event, Step
-    from woodrat.runs.reader.recounter import Recounter
+    from woodrat.runs.reader.run_reader import RunReader
     from woodrat.runs.recorder.reads import RunPast
     from woodrat.state.asof import Stored
 
@@ -422,10 +422,10 @@ class PastState:
         """The ledger that this is a moment of, if it can be written to."""
         return self._moment_of
 
-    def _recounter(self) -> AbstractContextManager[Recounter]:
-        from woodrat.runs.reader.recounter import open_recounter
+    def _run_reader(self) -> AbstractContextManager[RunReader]:
+        from woodrat.runs.reader.run_reader import open_runs
 
-        return open_recounter(self.context)
+        return open_runs(self.context)
 
 
 class Past(Questions, PastState):

@@ -19,9 +19,9 @@ from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import rules as rule
 from woodrat.runs.facts import Facts
-from woodrat.runs.gaps import SKIP
-from woodrat.runs.inquiry import predicate_name
+from woodrat.runs.missing_facts import SKIP
 from woodrat.runs.operators import NO_CONDITION, OPERATORS, holds, operator_faults, wanted_faults
+from woodrat.runs.predicates import predicate_name
 from woodrat.runs.rules import DECIDE, RAISE, Rule
 from woodrat.runs.steps import SELECT
 from woodrat.state.observation import field_name_faults

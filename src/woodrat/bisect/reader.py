@@ -29,7 +29,7 @@ from woodrat.ledger import entry_index
 from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ, here
 from woodrat.records import dataclass
-from woodrat.runs.gaps import rule_faults
+from woodrat.runs.missing_facts import rule_faults
 from woodrat.runs.operators import NO_FACT, operator_faults
 from woodrat.runs.rules import RAISE, Rule, as_rules
 from woodrat.runs.steps import chooser
@@ -245,7 +245,7 @@ def _without_nulls(what: Mapping[str, Any]) -> dict[str, Any]:
 def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | None:
     """Return a decision on record, to be made again on other states; the last one of its stage."""
     from woodrat.explain.reader.tracer import decisions_at
-    from woodrat.runs.reader.recounter import Recounter, run_record
+    from woodrat.runs.reader.run_reader import RunReader, run_record
 
     id, mark, stage = asking.what.partition("#")
     if not mark:
@@ -253,7 +253,7 @@ def _recorded(reader: Reader, asking: Asking, faults: list[Fault]) -> Choice | N
         return None
     if asking.rules is not None or asking.default is not None:
         faults.append(Fault("rules", "a recorded decision has its own rules", "Name an entity to try other rules on."))
-    record = run_record(Recounter(reader), id)
+    record = run_record(RunReader(reader), id)
     decision = decisions_at(record, stage)[-1]
     problems = list(_inexact(decision))
     remedy = "Name the entity instead, and give the rules as data."

@@ -28,8 +28,8 @@ from woodrat.ledger.moments import NO_READ, last_whole, open_reader, resolve_mom
 from woodrat.ledger.read import Reader
 from woodrat.merge.diff import field_changes
 from woodrat.merge.rules import rules_of
-from woodrat.runs.inquiry import predicate_name
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.predicates import predicate_name
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.state import schema
 from woodrat.state.asof import AsOf
 
@@ -243,7 +243,7 @@ def _flip(asked: _Asked, found: FlipRange, high: int) -> Flip:
     # The last state that was asked about may lie further back; between it and this write nothing that counts was said.
     begins, _ = write_of(asked.view, high)
     low = begins - 1
-    lineage = LogLineage(Recounter(asked.at(high)))
+    lineage = LogLineage(RunReader(asked.at(high)))
     statements: dict[str, Statement] = {}
     for ref in asked.touched(low, high)[:STATEMENTS_MAX]:
         for statement in lineage.between(str(ref), low, high):

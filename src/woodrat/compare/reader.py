@@ -17,7 +17,7 @@ from woodrat.ledger.moments import NO_READ, here
 from woodrat.ledger.pages import limit_faults
 from woodrat.records import replace
 from woodrat.runs.reader import lists as run_lists
-from woodrat.runs.reader.recounter import open_recounter, run_record
+from woodrat.runs.reader.run_reader import open_runs, run_record
 from woodrat.runs.recordings import Recordings
 from woodrat.state import source
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.context import Context
-    from woodrat.runs.reader.lists import Runs
-    from woodrat.runs.reader.recounter import Recounter
+    from woodrat.runs.reader.lists import RunQuery
+    from woodrat.runs.reader.run_reader import RunReader
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
 
@@ -44,12 +44,12 @@ def runs_diff(
     A run is an id, or a document that holds one run in the neutral format. `other` at another moment of the same log
     is of no account. With a page, only its rows are returned; the comparison is of the whole runs.
     """
-    with open_recounter(context) as recounter:
+    with open_runs(context) as run_reader:
         if other is None or (other.engine is context.engine and other.tenant == context.tenant):
-            found = _compared(recounter, first, second, None)
+            found = _compared(run_reader, first, second, None)
         else:
-            with open_recounter(other) as elsewhere:
-                found = _compared(recounter, first, second, elsewhere)
+            with open_runs(other) as elsewhere:
+                found = _compared(run_reader, first, second, elsewhere)
     return found if page is None else page_of(found, page)
 
 
@@ -70,27 +70,27 @@ def read_row_page(skip: object, limit: object, differing: object, faults: list[F
     return RowPage(skip, limit, differing is True)
 
 
-def _compared(recounter: Recounter, first: object, second: object, other: Recounter | None) -> Divergence:
-    a = _record(recounter, first, "first")
-    b = a if other is None and first == second else _record(other or recounter, second, "second")
+def _compared(run_reader: RunReader, first: object, second: object, other: RunReader | None) -> Divergence:
+    a = _record(run_reader, first, "first")
+    b = a if other is None and first == second else _record(other or run_reader, second, "second")
     a, b = completed(a, b), completed(b, a)
     apart = None if other is None or isinstance(second, Recordings) else LogLineage(other)
-    return with_edit(compare(a, b, LogLineage(recounter), apart), a, b)
+    return with_edit(compare(a, b, LogLineage(run_reader), apart), a, b)
 
 
 def runs_group(
     context: Context,
     runs: Sequence[object] | None,
     like: object,
-    asked: Runs | None,
+    asked: RunQuery | None,
     *,
     attributes: Sequence[tuple[str, Json]] = (),
     reward_min: float | None = None,
 ) -> Crowd:
     """Return runs clustered by what they did: those named, those a question fits, or those with the inputs of one."""
-    with open_recounter(context) as recounter:
-        chosen = _Chosen(recounter, runs, like, asked, attributes)
-        return gather(chosen.records(), LogLineage(recounter), find=chosen.find, reward_min=reward_min)
+    with open_runs(context) as run_reader:
+        chosen = _Chosen(run_reader, runs, like, asked, attributes)
+        return gather(chosen.records(), LogLineage(run_reader), find=chosen.find, reward_min=reward_min)
 
 
 class _Chosen:
@@ -98,19 +98,19 @@ class _Chosen:
 
     def __init__(
         self,
-        recounter: Recounter,
+        run_reader: RunReader,
         runs: Sequence[object] | None,
         like: object,
-        asked: Runs | None,
+        asked: RunQuery | None,
         attributes: Sequence[tuple[str, Json]],
     ) -> None:
-        self._recounter, self._runs, self._like, self._asked = recounter, runs or (), like, asked
+        self._run_reader, self._runs, self._like, self._asked = run_reader, runs or (), like, asked
         self._attributes = attributes
         self._held: dict[str, RunRecord] = {}
 
     def find(self, id: str) -> RunRecord:
         """Return a run of the group again."""
-        return self._held.get(id) or run_record(self._recounter, id)
+        return self._held.get(id) or run_record(self._run_reader, id)
 
     def records(self) -> Iterator[RunRecord]:
         """Yield the runs; `NotFound` where there is none, `Refused` where there are too many."""
@@ -122,7 +122,7 @@ class _Chosen:
                 raise Refused([Fault("runs", f"there are more than {RUNS_MAX:,} runs", remedy)], NO_READ)
             yield record
         if not seen:
-            position = self._recounter.through
+            position = self._run_reader.through
             raise NotFound(
                 f"There is no run to compare at position {position}. Nothing was changed. `runs list` lists them.",
                 {"position": position},
@@ -130,15 +130,15 @@ class _Chosen:
 
     def _all(self) -> Iterator[RunRecord]:
         for number, run in enumerate(self._runs):
-            for record in _records(self._recounter, run, f"runs/{number}"):
+            for record in _records(self._run_reader, run, f"runs/{number}"):
                 if isinstance(run, Recordings):
                     self._held[record.id] = record
                 yield record
         if self._asked is None:
             return
-        model = None if self._like is None else run_record(self._recounter, self._like)
+        model = None if self._like is None else run_record(self._run_reader, self._like)
         asked = self._asked if model is None else _like(self._asked, model)
-        for _, record in run_lists.matching(self._recounter, asked):
+        for _, record in run_lists.matching(self._run_reader, asked):
             if (model is None or contrast.same_start(record, model)) and self._has_attributes(record):
                 yield record
 
@@ -178,23 +178,23 @@ def _is_value(value: Json, wanted: Json) -> bool:
         return False
 
 
-def _like(asked: Runs, model: RunRecord) -> Runs:
+def _like(asked: RunQuery, model: RunRecord) -> RunQuery:
     """Return a question for runs, narrowed by the index of subjects to those with the subject of a run."""
     equal = {**asked.equal, **({} if model.query is None else {"query": model.query})}
     return replace(asked, equal=equal, subject=asked.subject or _ref(model.subject or ""))
 
 
-def _record(recounter: Recounter, run: object, name: str) -> RunRecord:
-    found = _records(recounter, run, name)
+def _record(run_reader: RunReader, run: object, name: str) -> RunRecord:
+    found = _records(run_reader, run, name)
     if len(found) != 1:
         problem, remedy = f"there are {len(found)} runs in it", "Send one run; `runs.group` compares many."
         raise Refused([Fault(name, problem, remedy)], NO_READ)
     return found[0]
 
 
-def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, ...]:
+def _records(run_reader: RunReader, run: object, name: str) -> tuple[RunRecord, ...]:
     if not isinstance(run, Recordings):
-        return (run_record(recounter, run),)
+        return (run_record(run_reader, run),)
     from woodrat.runs.verbs import documents
 
     try:
@@ -206,9 +206,9 @@ def _records(recounter: Recounter, run: object, name: str) -> tuple[RunRecord, .
 class LogLineage:
     """What one log knows at one as-of of the observations that runs read; observations are found by their ids."""
 
-    def __init__(self, recounter: Recounter) -> None:
-        self._reader, self._view, self._through = recounter.reader, recounter.view, recounter.through
-        self.log = recounter.view.head().log
+    def __init__(self, run_reader: RunReader) -> None:
+        self._reader, self._view, self._through = run_reader.reader, run_reader.view, run_reader.through
+        self.log = run_reader.view.head().log
 
     def place(self, log: str | None, position: int | None) -> int | None:
         """Return a position of a read where the log it names is this one; none where it is another."""

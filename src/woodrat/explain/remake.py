@@ -18,7 +18,7 @@ from woodrat.log.erasure import ERASED
 from woodrat.record_json import Record
 from woodrat.records import dataclass
 from woodrat.runs import values as run_values
-from woodrat.runs.gaps import SKIP, Gap, gaps_of
+from woodrat.runs.missing_facts import SKIP, Gap, gaps_of
 from woodrat.runs.operators import NO_CONDITION, NO_FACT, holds
 from woodrat.runs.rules import Rule, all_chosen
 from woodrat.runs.run_fields import SNAPSHOT

@@ -21,7 +21,7 @@ from woodrat.runs.evidence import Evidence
 from woodrat.runs.flip_search import margin_of, origin_sources
 from woodrat.runs.margin import FactSource
 from woodrat.runs.origin import origin_words
-from woodrat.runs.reader.recounter import Recounter, open_recounter, run_record
+from woodrat.runs.reader.run_reader import RunReader, open_runs, run_record
 from woodrat.runs.reader.why import why_page
 from woodrat.runs.step_order import STEP_KINDS, numbered_steps
 from woodrat.runs.step_page import steps_page
@@ -177,11 +177,11 @@ def why(context: Context, ref: object, *, limit: object, cursor: object) -> Page
 
 def run(context: Context, id: object) -> RunRecord:
     """Return a run, its decisions with their margins, the documents behind them and what became of these since."""
-    with open_recounter(context) as recounter:
-        record = run_record(recounter, id)
-        lookup = EvidenceLookup(_tracer(recounter))
+    with open_runs(context) as run_reader:
+        record = run_record(run_reader, id)
+        lookup = EvidenceLookup(_tracer(run_reader))
         decisions = tuple(map(lookup, record.decisions))
-        reads = tuple(_told_of_log(recounter, read) for read in record.reads)
+        reads = tuple(_told_of_log(run_reader, read) for read in record.reads)
     return replace(record, decisions=decisions, reads=reads) if decisions or reads else record
 
 
@@ -189,8 +189,8 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
     """Return some steps of a run in order, of one kind or of all; the decisions among them as `run` returns them."""
     request = page_request(context, ["steps"], limit, None, _step_faults(kind, skip, step))
     assert type(skip) is int
-    with open_recounter(context) as recounter:
-        record = run_record(recounter, id)
+    with open_runs(context) as run_reader:
+        record = run_record(run_reader, id)
         steps = [each for each in numbered_steps(record) if kind is None or each.kind == kind]
         if step is not None:
             skip = next((place for place, each in enumerate(steps) if each.number == step), -1)
@@ -201,21 +201,21 @@ def run_steps(context: Context, id: object, *, kind: object, skip: object, step:
                     f"{record.id} has no step {step}{of_kind}; {there}. Nothing was changed. Read it without `step`.",
                     {"run": record.id, "step": step},
                 )
-        lookup = EvidenceLookup(_tracer(recounter))
+        lookup = EvidenceLookup(_tracer(run_reader))
         page = [
             replace(
                 each,
                 decision=None if each.decision is None else lookup(each.decision),
-                read=None if each.read is None else _told_of_log(recounter, each.read),
+                read=None if each.read is None else _told_of_log(run_reader, each.read),
             )
             for each in steps[skip : skip + request.limit]
         ]
     return steps_page(record, len(steps), min(skip, len(steps)), page)
 
 
-def _told_of_log(recounter: Recounter, read: Read) -> Read:
+def _told_of_log(run_reader: RunReader, read: Read) -> Read:
     """Return a read that says so where it is of another log."""
-    if read.log is None or here(recounter.view, read.log, read.as_of) is not None:
+    if read.log is None or here(run_reader.view, read.log, read.as_of) is not None:
         return read
     return replace(read, unchecked="log")
 
@@ -233,12 +233,12 @@ def _step_faults(kind: object, skip: object, step: object) -> list[Fault]:
     return faults
 
 
-def _tracer(recounter: Recounter) -> Tracer:
+def _tracer(run_reader: RunReader) -> Tracer:
     """Return a tracer without an effective time, which neither runs have nor what became of their evidence."""
-    found = recounter.reader
+    found = run_reader.reader
     if found.asof.effective is not None:
-        recounter = Recounter(Reader(found.view, AsOf(found.asof.position, None), found.policies))
-    return Tracer(recounter)
+        run_reader = RunReader(Reader(found.view, AsOf(found.asof.position, None), found.policies))
+    return Tracer(run_reader)
 
 
 def stale(context: Context, *, same: object, limit: object, cursor: object) -> Page[Stale]:

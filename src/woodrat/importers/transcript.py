@@ -18,7 +18,7 @@ from woodrat.importers.format import Format
 from woodrat.importers.table import conversations
 from woodrat.runs import chat_message as chat
 from woodrat.runs import messages as speech
-from woodrat.runs.chat_message import AGENT, ASSISTANT, SYSTEM, TOOL, USER, Turn
+from woodrat.runs.chat_message import AGENT, ASSISTANT, SYSTEM, TOOL, USER, ChatTurn
 from woodrat.runs.conversation import CONTINUES, SPEAKER
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Transcript:
         The first `before` messages stand elsewhere in the document.
         """
         faults = len(self._faults)
-        spoken: list[tuple[Turn, Mapping[str, Any], str]] = []
+        spoken: list[tuple[ChatTurn, Mapping[str, Any], str]] = []
         for number, message in enumerate(listed):
             path = f"{self._path}/{max(number - before, 0)}"
             for turn in self._turns(message, path):
@@ -199,7 +199,7 @@ class _Transcript:
                 self._steps.append({"kind": "note", "text": text, "attributes": {SPEAKER: said["role"], **about}})
         return self._steps if len(self._faults) == faults else None
 
-    def _turns(self, message: Any, path: str) -> list[Turn]:
+    def _turns(self, message: Any, path: str) -> list[ChatTurn]:
         if not isinstance(message, dict):
             remedy = "Send an object with role and content."
             self._faults.append(Fault(path, f"expected a message, got {shown(message)}", remedy))
@@ -214,7 +214,7 @@ class _Transcript:
             self._faults.append(Fault(f"{path}/role", problem, "Send who speaks: a role, or the name of an agent."))
         return found or []
 
-    def _heard(self, turn: Turn, path: str) -> None:
+    def _heard(self, turn: ChatTurn, path: str) -> None:
         """Take in what the user or the system says."""
         if turn.content is not None or not turn.results:
             said: dict[str, Json] = {"role": turn.speaker, "content": turn.content}
@@ -225,7 +225,7 @@ class _Transcript:
                 self.question = speech.text_in({"content": turn.content}) or None
         self._call(turn, {"agent": turn.name or turn.speaker}, path)
 
-    def _spoke(self, turn: Turn, message: Mapping[str, Any], path: str) -> None:
+    def _spoke(self, turn: ChatTurn, message: Mapping[str, Any], path: str) -> None:
         """Take in what an agent says, and the tools it calls."""
         if turn.content is None and not turn.calls and set(turn.beside) == {"reasoning"}:
             self._thought = dict(turn.beside)
@@ -269,9 +269,9 @@ class _Transcript:
             self._steps.append({"kind": "decision", "stage": f"handoff from {turn.name}", "chosen": turn.to, **by})
         self.answer = None if told else turn.content
 
-    def _call(self, turn: Turn, about: dict[str, Any], path: str) -> None:
+    def _call(self, turn: ChatTurn, about: dict[str, Any], path: str) -> None:
         """Take in the tools that a turn calls."""
-        ids: dict[str, chat.Call] = {}
+        ids: dict[str, chat.ChatCall] = {}
         for call in turn.calls:
             if call.id is not None and ids.setdefault(call.id, call) is not call:
                 remedy = "Give each call an id of its own, or leave the ids out."
@@ -286,7 +286,7 @@ class _Transcript:
             if call.id is not None:
                 self._answered.pop(call.id, None)
 
-    def _result(self, result: chat.Result, path: str) -> None:
+    def _result(self, result: chat.ChatResult, path: str) -> None:
         """Put what a tool returned to the call that it answers."""
         came = {"error": _words(result.content)} if result.failed else {"result": result.content}
         told = result.words if result.words is not None else result.content
@@ -312,7 +312,7 @@ class _Transcript:
             self._steps.append({"kind": "tool", "name": result.name or TOOL, **came})
             self._results[len(self._steps) - 1] = told
 
-    def _waiting(self, result: chat.Result) -> int | None:
+    def _waiting(self, result: chat.ChatResult) -> int | None:
         """Return which of the open calls a result answers: by its id, by the name of the tool, or in order."""
         for place, (id, _) in enumerate(self._open):
             if id is not None and id == result.id:
@@ -340,7 +340,7 @@ class _Transcript:
         return self._asked
 
 
-def _agents_among_users(turns: Iterator[Turn]) -> frozenset[str]:
+def _agents_among_users(turns: Iterator[ChatTurn]) -> frozenset[str]:
     """Return the names that speak as users and are agents.
 
     In a chat of several agents `user` means no more than that somebody else speaks. It is one where two users have

@@ -20,7 +20,7 @@ from woodrat.ledger import entry_index
 from woodrat.recall import request as recall_request
 from woodrat.runs import run_fields as runs
 from woodrat.runs.projection import INSTRUCTIONS, followup
-from woodrat.runs.reader.recounter import open_recounter
+from woodrat.runs.reader.run_reader import open_runs
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.agent_function import further_parameters
 from woodrat.runs.recorder.log import LocalLog
@@ -444,8 +444,8 @@ def find_turn(ledger: LedgerOfTurns, id: str) -> RunRecord | None:
             return ledger.runs.show(id)
         except NotFound:
             return None
-    with open_recounter(log.context) as recounter:
-        return recounter.bare(id) if entry_index.has_run(recounter.view, id, recounter.through) else None
+    with open_runs(log.context) as run_reader:
+        return run_reader.bare(id) if entry_index.has_run(run_reader.view, id, run_reader.through) else None
 
 
 def _continued(ledger: LedgerOfTurns, id: str, on_error: str) -> Run:

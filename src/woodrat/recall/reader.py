@@ -26,7 +26,7 @@ from woodrat.records import dataclass, field, replace
 from woodrat.runs import projection as projections
 from woodrat.runs import words
 from woodrat.runs.index.listing import ANCESTORS_MAX
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.runs.record import RunRecord
 from woodrat.runs.recorder.recalls import RecallFound, RecordedRecall
 from woodrat.runs.run_fields import INTERRUPTED, RUNNING
@@ -283,7 +283,7 @@ class FoundRuns(Protocol):
         """Return the passage that a run's entry has; empty where that is not known."""
 
 
-class LocalRuns(Recounter):
+class LocalRuns(RunReader):
     """The runs of a log of this process."""
 
     def began(self, id: str) -> Mapping[str, Any]:
@@ -616,7 +616,7 @@ def _answer(
     remark: str | None = None,
 ) -> Recall:
     hits: list[Recalled] = []
-    lines: list[projections.Line] = []
+    lines: list[projections.ProjectionLine] = []
     count = max(len(found.hits), 1)
     for number, match in enumerate(found.hits):
         hit = _run_hit(runs, match) if match.kind == "run" else memories.told(match)
@@ -625,17 +625,22 @@ def _answer(
         if hit.record is not None:
             own = projections.lines_of([hit.record], asked.projection)
         else:
-            own = [projections.Line(f"{hit.kind.capitalize()} {words.safe(hit.ref)}: {hit.text}", hit.position, 0)]
-        own.append(projections.Line(f"  {_said_by(hit)}", hit.position, 1, 0))
+            own = [
+                projections.ProjectionLine(
+                    f"{hit.kind.capitalize()} {words.safe(hit.ref)}: {hit.text}", hit.position, 0
+                )
+            ]
+        own.append(projections.ProjectionLine(f"  {_said_by(hit)}", hit.position, 1, 0))
         for line in own:
             under = None if line.under is None else line.under + start
-            lines.append(projections.Line(line.text, line.position, line.weight * count + number, under))
+            lines.append(projections.ProjectionLine(line.text, line.position, line.weight * count + number, under))
     if hits and understood is not None:
         first, after = understood.since[:10], understood.until[:10]
         said = f"{words.safe(understood.words)!r} was understood as {first} to before {after}"
-        lines.insert(0, projections.Line(said, None, 0))
+        lines.insert(0, projections.ProjectionLine(said, None, 0))
         lines[1:] = [
-            projections.Line(x.text, x.position, x.weight, None if x.under is None else x.under + 1) for x in lines[1:]
+            projections.ProjectionLine(x.text, x.position, x.weight, None if x.under is None else x.under + 1)
+            for x in lines[1:]
         ]
     return Recall(
         question=asked.question,

@@ -44,7 +44,7 @@ from woodrat.replay.result import (
     Divergence,
     ReplayedRun,
 )
-from woodrat.runs import gaps
+from woodrat.runs import missing_facts
 from woodrat.runs import rules as rule
 from woodrat.runs import values as run_values
 from woodrat.runs.recorder.agent_function import NotKept, agent_call
@@ -284,8 +284,8 @@ class Playback(Recording):
         if refusal is not None:
             if self._take_undecided(made) is not None:
                 raise refusal
-            said = gaps.undecided(run_values.text(stage), mode, gaps.gaps_of(made.rules))
-            now["chosen"] = {gaps.UNDECIDED: said["text"]}
+            said = missing_facts.undecided(run_values.text(stage), mode, missing_facts.gaps_of(made.rules))
+            now["chosen"] = {missing_facts.UNDECIDED: said["text"]}
         key = ("run.decided", run_values.text(stage), mode)
 
         def fits(body: Body) -> bool:
@@ -296,7 +296,7 @@ class Playback(Recording):
         if then is None:
             note = self._next(undecided_key(run_values.text(stage), mode))
             if note is not None:
-                old: Json = {gaps.UNDECIDED: note.get("text")}
+                old: Json = {missing_facts.UNDECIDED: note.get("text")}
                 self._note_decision(stage, note, old, now["chosen"], None, {})
             else:
                 self._check_end()

@@ -75,7 +75,7 @@ _HANDOVER: Final = re.compile(r"(\S.*?)\s*\((?:->|→)\s*(.+?)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ChatCall:
     """A tool that a message calls."""
 
     id: str | None
@@ -87,7 +87,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ChatResult:
     """What a tool returned."""
 
     id: str | None
@@ -103,7 +103,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """One message."""
 
     speaker: str
@@ -114,9 +114,9 @@ class Turn:
     """The role as it is written, where that says more than the speaker."""
     content: Any
     """Its words: text, or parts that are more than text."""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ChatCall, ...] = ()
     """The tools it calls."""
-    results: tuple[Result, ...] = ()
+    results: tuple[ChatResult, ...] = ()
     """What tools returned."""
     to: str | None = None
     """The agent it hands over to."""
@@ -135,7 +135,7 @@ def looks_like(value: Any) -> bool:
     return (spoken and said) or (value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list))
 
 
-def turns(message: Mapping[str, Any]) -> list[Turn] | None:
+def turns(message: Mapping[str, Any]) -> list[ChatTurn] | None:
     """Return the turns of a message, mostly one; none where nobody can say who speaks."""
     wrapped = unwrapped(message)
     if wrapped is not None:
@@ -160,7 +160,7 @@ def _speaker(message: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return (role if isinstance(role, str) else None), named
 
 
-def _turn(message: Mapping[str, Any], role: str | None, name: str | None) -> Turn:
+def _turn(message: Mapping[str, Any], role: str | None, name: str | None) -> ChatTurn:
     speaker = _ROLES.get((role or "").strip().lower(), AGENT)
     written, to = None, None
     if speaker == AGENT:
@@ -179,16 +179,16 @@ def _turn(message: Mapping[str, Any], role: str | None, name: str | None) -> Tur
         said = result.words if not result.rest else content
         failed = message.get("status") == "error" or message.get("is_error") is True or message.get("error") is True
         id = next((message[key] for key in (*_CALL_IDS, "id") if message.get(key) not in (None, "")), None)
-        came = Result(_id(id), name, parsed(said), failed, said if isinstance(said, str) else None)
-        return Turn(TOOL, name, None, None, (), (came,), None, _beside(message))
+        came = ChatResult(_id(id), name, parsed(said), failed, said if isinstance(said, str) else None)
+        return ChatTurn(TOOL, name, None, None, (), (came,), None, _beside(message))
     parts = _Parts(content)
     calls = [*parts.calls, *_listed_calls(message)]
-    unique: list[Call] = []
+    unique: list[ChatCall] = []
     for call in calls:
         if not any(call == other and call.id is not None for other in unique):  # LangChain tells a call twice
             unique.append(call)
     beside = {**_beside(message), **({"reasoning": parts.unspoken} if parts.unspoken else {})}
-    return Turn(speaker, name, written, parts.said, tuple(unique), tuple(parts.results), to, beside)
+    return ChatTurn(speaker, name, written, parts.said, tuple(unique), tuple(parts.results), to, beside)
 
 
 _KNOWN: Final = frozenset(
@@ -208,8 +208,8 @@ class _Parts:
     """The content of a message, taken apart."""
 
     def __init__(self, content: Any) -> None:
-        self.calls: list[Call] = []
-        self.results: list[Result] = []
+        self.calls: list[ChatCall] = []
+        self.results: list[ChatResult] = []
         self.unspoken: list[Any] = []
         self.rest: list[Any] = []
         texts: list[str] = []
@@ -261,7 +261,7 @@ def _has_results(content: Any) -> bool:
     )
 
 
-def _listed_calls(message: Mapping[str, Any]) -> Iterator[Call]:
+def _listed_calls(message: Mapping[str, Any]) -> Iterator[ChatCall]:
     listed = message.get("tool_calls") or message.get("toolCalls") or ()
     for item in listed if isinstance(listed, list) else ():
         call = call_of(item)
@@ -280,7 +280,7 @@ def bad_calls(message: Mapping[str, Any]) -> Any:
     return listed if any(call_of(item) is None for item in listed or ()) else None
 
 
-def call_of(call: Any) -> Call | None:
+def call_of(call: Any) -> ChatCall | None:
     """Return a call of a tool, in whatever shape it comes."""
     if not isinstance(call, Mapping):
         return None
@@ -292,10 +292,10 @@ def call_of(call: Any) -> Call | None:
         return None
     stated = parsed_arguments(next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {}))
     id = next((call[key] for key in (*_CALL_IDS, "id") if call.get(key) not in (None, "")), None)
-    return Call(_id(id), name, stated if isinstance(stated, dict) else {"arguments": stated})
+    return ChatCall(_id(id), name, stated if isinstance(stated, dict) else {"arguments": stated})
 
 
-def _result(part: Mapping[str, Any]) -> Result:
+def _result(part: Mapping[str, Any]) -> ChatResult:
     id = next((part[key] for key in (*_CALL_IDS, "id") if part.get(key) not in (None, "")), None)
     name = next((part[key] for key in ("name", "toolName", "tool_name") if isinstance(part.get(key), str)), None)
     content = next((part[key] for key in _RESULTS if part.get(key) is not None), None)
@@ -305,7 +305,7 @@ def _result(part: Mapping[str, Any]) -> Result:
     said = inside.words if inside is not None and not inside.rest and inside.words is not None else content
     failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
     failed = failed or part.get("part_kind") == "retry-prompt"
-    return Result(_id(id), name, parsed(said), failed, said if isinstance(said, str) else None)
+    return ChatResult(_id(id), name, parsed(said), failed, said if isinstance(said, str) else None)
 
 
 # Items of OpenAI's responses
@@ -320,16 +320,16 @@ def is_item(message: Mapping[str, Any]) -> bool:
     return kind in _SILENT_ITEMS or (_ITEM.fullmatch(kind) is not None and named)
 
 
-def _item(message: Mapping[str, Any]) -> Turn:
+def _item(message: Mapping[str, Any]) -> ChatTurn:
     kind = str(message["type"])
     if kind in _SILENT_ITEMS:
-        return Turn(ASSISTANT, None, None, None, beside={"reasoning": [dict(message)]})
+        return ChatTurn(ASSISTANT, None, None, None, beside={"reasoning": [dict(message)]})
     if kind.endswith("_output"):
         result = _result(message)
         if "call_id" in message and message["call_id"] is None:  # of a tool that OpenAI runs itself
             tool = kind.removesuffix("_output").removesuffix("_call")
             result = replace(result, id=None, name=result.name or tool)
-        return Turn(TOOL, None, None, None, results=(result,))
+        return ChatTurn(TOOL, None, None, None, results=(result,))
     call = call_of(message)
     if call is None:
         meta = ("id", "type", "status", "call_id", "execution")
@@ -337,18 +337,20 @@ def _item(message: Mapping[str, Any]) -> Turn:
         stated = parsed_arguments(made.get("arguments"))
         id = message["call_id"] if "call_id" in message else message.get("id")
         args = stated if set(made) == {"arguments"} and isinstance(stated, dict) else made
-        call = Call(_id(id), kind.removesuffix("_call"), args)
+        call = ChatCall(_id(id), kind.removesuffix("_call"), args)
     answered = message.get("output", message.get("results"))
-    results = () if answered is None else (Result(call.id, call.name, parsed(answered), bool(message.get("error"))),)
-    return Turn(ASSISTANT, None, None, None, (call,), results)
+    results = (
+        () if answered is None else (ChatResult(call.id, call.name, parsed(answered), bool(message.get("error"))),)
+    )
+    return ChatTurn(ASSISTANT, None, None, None, (call,), results)
 
 
-def joined(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[Turn]]]:
+def joined(turns: Iterable[ChatTurn]) -> Iterator[tuple[ChatTurn, list[ChatTurn]]]:
     """Yield turns with those of one answer in one, each with those it is made of.
 
     OpenAI's responses have an item for each part of an answer.
     """
-    parts: list[Turn] = []
+    parts: list[ChatTurn] = []
     for turn in turns:
         if parts and not (turn.speaker == parts[-1].speaker == ASSISTANT and turn.name == parts[-1].name):
             yield _one(parts), parts
@@ -358,7 +360,7 @@ def joined(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[Turn]]]:
         yield _one(parts), parts
 
 
-def _one(parts: list[Turn]) -> Turn:
+def _one(parts: list[ChatTurn]) -> ChatTurn:
     if len(parts) == 1:
         return parts[0]
     texts = [turn.content for turn in parts if turn.content is not None]
@@ -374,7 +376,7 @@ def _one(parts: list[Turn]) -> Turn:
     )
 
 
-def _pydantic(message: Mapping[str, Any]) -> Iterator[Turn]:
+def _pydantic(message: Mapping[str, Any]) -> Iterator[ChatTurn]:
     """Yield the turns of a request or a response of Pydantic AI."""
     if message["kind"] == "response":
         yield _turn({"content": message["parts"], "model": message.get("model_name")}, ASSISTANT, None)
@@ -382,7 +384,7 @@ def _pydantic(message: Mapping[str, Any]) -> Iterator[Turn]:
     for part in message["parts"]:
         kind = part.get("part_kind") if isinstance(part, Mapping) else None
         if kind in _RESULT_PARTS and part.get("tool_name"):
-            yield Turn(TOOL, part["tool_name"], None, None, results=(_result(part),))
+            yield ChatTurn(TOOL, part["tool_name"], None, None, results=(_result(part),))
         elif isinstance(part, Mapping):
             yield _turn({"content": part.get("content")}, SYSTEM if kind == "system-prompt" else USER, None)
 

@@ -252,7 +252,7 @@ def heard(messages: Sequence[Any]) -> list[Message]:
     return [said for turn in turns for said in _said(turn)]
 
 
-def _said(turn: chat.Turn) -> Iterator[Message]:
+def _said(turn: chat.ChatTurn) -> Iterator[Message]:
     for result in turn.results if turn.speaker != chat.ASSISTANT else ():
         yield _result_turn(result)
     if turn.speaker in (chat.ASSISTANT, chat.AGENT):
@@ -264,7 +264,7 @@ def _said(turn: chat.Turn) -> Iterator[Message]:
         yield Message(turn.speaker, _text(turn.content))
 
 
-def _result_turn(result: chat.Result) -> Message:
+def _result_turn(result: chat.ChatResult) -> Message:
     words = result.words if result.words is not None else spoken(result.content)
     return Message(TOOL, words, answers=ToolUse(result.id or "", result.name or "", {}))
 

@@ -1,8 +1,9 @@
 """The flip search: which change of its facts would have led a decision by rules to another choice.
 
-Conditions split the values of a fact into finitely many cells (`runs/cells.py`), so trying one of each covers all
-values. Changes of one fact are tried first, then of two, and so on; the first number of facts that flips the decision
-is the smallest, and all changes of that size are found. The work is bounded: where it is cut off, the answer says so.
+Conditions split the values of a fact into finitely many classes (`runs/value_classes.py`), so trying one value of each
+covers all. Changes of one fact are tried first, then of two, and so on; the first number of facts that flips the
+decision is the smallest, and all changes of that size are found. The work is bounded: where it is cut off, the answer
+says so.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from woodrat.canon import form
 from woodrat.runs import margin
 from woodrat.runs import values as run_values
-from woodrat.runs.cells import Axis
-from woodrat.runs.gaps import SKIP
 from woodrat.runs.margin import FactSource, Margin, MarginFlip, NeededChange, SoleSource
+from woodrat.runs.missing_facts import SKIP
 from woodrat.runs.rules import all_chosen
 from woodrat.runs.run_fields import SNAPSHOT
 from woodrat.runs.steps import SELECT, Decision, Tried
+from woodrat.runs.value_classes import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

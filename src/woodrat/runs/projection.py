@@ -14,7 +14,7 @@ from woodrat.records import dataclass
 from woodrat.runs.acting_calls import acting_calls
 from woodrat.runs.chat_message import parsed
 from woodrat.runs.conversation import SPEAKER, SYSTEM, TOOL, USER, answer_turn, conversation
-from woodrat.runs.gaps import gaps_of, is_undecided, noted_gaps, problems, rule_faults
+from woodrat.runs.missing_facts import gaps_of, is_undecided, noted_gaps, problems, rule_faults
 from woodrat.runs.operators import NO_FACT
 from woodrat.runs.run_fields import RUNNING, RunFields
 from woodrat.runs.step_order import happened, precedes
@@ -47,7 +47,7 @@ _NOTHING_READ = "Nothing was read."
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProjectionLine:
     """One line of a projection."""
 
     text: str
@@ -68,14 +68,14 @@ class _Page:
 
     def __init__(self, record: RunFields) -> None:
         self.record = record
-        self.lines: list[Line] = []
+        self.lines: list[ProjectionLine] = []
         # What no entry of its own says (a run that never ended, say) is cited with the first entry there is.
         self._first = record.start if record.start is not None else min(record.positions, default=None)
 
     def add(self, text: str, weight: int, position: int | None = None, under: int | None = None) -> int:
         """Add a line; return its place."""
         at = self._first if position is None else position
-        self.lines.append(Line(text, at, weight, under))
+        self.lines.append(ProjectionLine(text, at, weight, under))
         return len(self.lines) - 1
 
 
@@ -97,7 +97,7 @@ def injected(records: Iterable[RunFields] | RunFields, projection: str = DECISIO
     return block(lines, budget) if given else ""
 
 
-def block(lines: Sequence[Line], budget: int | None = None) -> str:
+def block(lines: Sequence[ProjectionLine], budget: int | None = None) -> str:
     """Return lines as a block for a prompt that marks them as data."""
     frame = [NOTICE, OPENING, CLOSING]
     room = None if budget is None else _checked(budget) - sum(map(_cost, frame))
@@ -108,24 +108,24 @@ def block(lines: Sequence[Line], budget: int | None = None) -> str:
     return "\n".join([NOTICE, OPENING, *kept, CLOSING])
 
 
-def lines_of(records: Sequence[RunFields], projection: str) -> list[Line]:
+def lines_of(records: Sequence[RunFields], projection: str) -> list[ProjectionLine]:
     """Return the lines of several records one after the other; the first record's are the last to be left out."""
     make = _PROJECTIONS.get(projection) if isinstance(projection, str) else None
     if make is None:
         known = ", ".join(PROJECTIONS)
         raise _refused("projection", f"there is no projection {shown(projection)}", f"Send one of {known}.")
-    found: list[Line] = []
+    found: list[ProjectionLine] = []
     for number, record in enumerate(records):
         page = _Page(record)
         make(page)
         base = len(found)
         for line in page.lines:
             under = None if line.under is None else line.under + base
-            found.append(Line(line.text, line.position, line.weight * len(records) + number, under))
+            found.append(ProjectionLine(line.text, line.position, line.weight * len(records) + number, under))
     return found
 
 
-def within(lines: Sequence[Line], budget: int | None, margin: str = "") -> list[str]:
+def within(lines: Sequence[ProjectionLine], budget: int | None, margin: str = "") -> list[str]:
     """Return as many whole lines as a budget takes, in order, the most important first, and how many are left out."""
     texts = [str(line) for line in lines]
     costs = [_cost(margin + text) for text in texts]

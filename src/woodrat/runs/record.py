@@ -197,7 +197,7 @@ class Outline:
     """What its steps may tell otherwise: `agent` (and so everything), `query`, `started_at`."""
 
 
-def statements(id: str, entries: Iterable[Entry]) -> list[Statement]:
+def statements(id: str, entries: Iterable[Entry]) -> list[RunStatement]:
     """Return what entries of a run say of how it began, ended and was judged, each once and in order.
 
     Of those through a position, the statements that first stand there or before are the same.
@@ -205,7 +205,7 @@ def statements(id: str, entries: Iterable[Entry]) -> list[Statement]:
     return _said(id, (entry for entry in entries if entry.kind in OUTLINED))[0]
 
 
-def outline_of(id: str, said: Sequence[Statement], judgements: Sequence[Judgement] = ()) -> Outline | None:
+def outline_of(id: str, said: Sequence[RunStatement], judgements: Sequence[Judgement] = ()) -> Outline | None:
     """Return what lists ask of a run, by its statements; none while no beginning of it is known.
 
     What its record says is the same, but for what is unsettled.
@@ -245,7 +245,7 @@ def outline_of(id: str, said: Sequence[Statement], judgements: Sequence[Judgemen
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class RunStatement:
     """What one entry of a run says, wherever it stands."""
 
     position: int
@@ -256,9 +256,9 @@ class Statement:
     """Everywhere it stands; it may have come several times."""
 
 
-def _said(id: str, entries: Iterable[Entry]) -> tuple[list[Statement], set[int], set[int]]:
+def _said(id: str, entries: Iterable[Entry]) -> tuple[list[RunStatement], set[int], set[int]]:
     """Return what the entries say, each body once and in order, all their positions, and those of erased ones."""
-    found: dict[bytes, Statement] = {}
+    found: dict[bytes, RunStatement] = {}
     places: set[int] = set()
     erased: set[int] = set()
     for entry in entries:
@@ -284,11 +284,11 @@ def _said(id: str, entries: Iterable[Entry]) -> tuple[list[Statement], set[int],
                 bytes(name),
             )
             everywhere: set[int] = {entry.position} if known is None else known.positions
-            found[name] = Statement(entry.position, entry.kind, body, order, everywhere)
+            found[name] = RunStatement(entry.position, entry.kind, body, order, everywhere)
     return sorted(found.values(), key=lambda item: item.order), places, erased
 
 
-def _steps(said: Sequence[Statement], judgements: Iterable[Judgement]) -> tuple[Part, ...]:
+def _steps(said: Sequence[RunStatement], judgements: Iterable[Judgement]) -> tuple[Part, ...]:
     """Return the steps in order; a tool call whose result is known needs no beginning."""
     settled = {
         run_steps.text(item.body.get("span"))
@@ -311,12 +311,12 @@ def _steps(said: Sequence[Statement], judgements: Iterable[Judgement]) -> tuple[
     return tuple(part for _, part in sorted(found, key=lambda item: item[0]))
 
 
-def _accounts(said: Sequence[Statement]) -> list[Statement]:
+def _accounts(said: Sequence[RunStatement]) -> list[RunStatement]:
     """Return entries, of several accounts of one span the one that lasted longest and says most.
 
     A span may come twice with other attributes: by two ways, or while it was going on and when it had ended.
     """
-    best: dict[tuple[str, str], Statement] = {}
+    best: dict[tuple[str, str], RunStatement] = {}
     for item in said:
         key = (item.kind, item.order[2])
         if key not in best or _weight(item) > _weight(best[key]):
@@ -324,11 +324,11 @@ def _accounts(said: Sequence[Statement]) -> list[Statement]:
     return [item for item in said if not came_as_span(item.body) or item is best[item.kind, item.order[2]]]
 
 
-def _weight(item: Statement) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
+def _weight(item: RunStatement) -> tuple[int | float, int, tuple[str, int, str, bytes]]:
     return run_steps.number(item.body.get("duration_ms")) or 0, len(item.body), item.order
 
 
-def _start(said: Iterable[Statement]) -> int | None:
+def _start(said: Iterable[RunStatement]) -> int | None:
     """Return where the beginning of a run stands; one that says when it was, before one that says only that it was."""
     starts = [item for item in said if item.kind == "run.started"]
     return next((item.position for item in starts if "started_at" in item.body), starts[0].position if starts else None)
@@ -364,7 +364,7 @@ def _answer(ended: Mapping[str, Any], steps: Iterable[Part]) -> Json:
     return last.response if last is not None and isinstance(last.response, str) else None
 
 
-def _status(ended: Statement | None, recording: bool) -> str:
+def _status(ended: RunStatement | None, recording: bool) -> str:
     if ended is None:
         return RUNNING if recording else INTERRUPTED
     said = ended.body.get("status")
@@ -373,12 +373,12 @@ def _status(ended: Statement | None, recording: bool) -> str:
     return DONE if ended.body.get("error") is None else ERROR
 
 
-def _over_at(ended: Statement) -> str:
+def _over_at(ended: RunStatement) -> str:
     """Return when a run was over, as an end says; an end told earlier than that says it apart."""
     return run_steps.text(ended.body.get("ended_at")) or run_steps.text(ended.body.get("started_at")) or ""
 
 
-def _duration(ended: Statement | None, started_at: str | None, ended_at: str | None) -> int | float | None:
+def _duration(ended: RunStatement | None, started_at: str | None, ended_at: str | None) -> int | float | None:
     stated = None if ended is None else run_steps.number(ended.body.get("duration_ms"))
     if stated is not None or not started_at or not ended_at:
         return stated
@@ -387,7 +387,7 @@ def _duration(ended: Statement | None, started_at: str | None, ended_at: str | N
     return max(0, moment.to_micros(ended_at) - moment.to_micros(started_at)) // 1_000
 
 
-def _usage(ended: Statement | None, steps: Iterable[Part]) -> tuple[int, int]:
+def _usage(ended: RunStatement | None, steps: Iterable[Part]) -> tuple[int, int]:
     """Return tokens read and written: as the end states them, else as the model calls add up."""
     stated = {} if ended is None else run_steps.mapping(ended.body.get("usage"))
     calls = [step for step in steps if isinstance(step, ModelCall)]

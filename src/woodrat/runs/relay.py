@@ -18,7 +18,7 @@ from woodrat.engines.records import Receipt
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.ownership import check_owner
-from woodrat.runs.reader.recounter import open_recounter, run_record
+from woodrat.runs.reader.run_reader import open_runs, run_record
 from woodrat.runs.recorder.log import LocalLog, check_id, family, steps_of
 from woodrat.runs.recorder.recording import FAIL, Recording
 from woodrat.runs.recorder.resume import claim_resumed, continued, interrupted, remember
@@ -28,7 +28,7 @@ from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.rules import verdict_of
 from woodrat.runs.shape import SHAPE
 from woodrat.runs.verbs import entries as told_entries
-from woodrat.runs.verbs import told_steps
+from woodrat.runs.verbs import sent_steps
 from woodrat.state.run_owner import owned, owner_of, run_of_key
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Relay:
         The answer holds what the step came to as the library's record: a `Snapshot`, `Verdict` or `Report`, or what
         another verb that reads has `found`.
         """
-        perform = told_steps.step(step)
+        perform = sent_steps.step(step)
         kind = next(iter(step))
         prefix, suffix = _span_parts(key, step)
         run, spans = self._open(context, run_id, prefix + suffix if key is not None else None)
@@ -142,11 +142,11 @@ class Relay:
         change = dict(step["change"])
         counted = change.pop("counted", None)
         if counted is None:
-            return told_steps.step({"change": {**change, "idempotency_key": key}})(run)
+            return sent_steps.step({"change": {**change, "idempotency_key": key}})(run)
         # A recorder elsewhere numbers equal requests as a run here does, so that a replay finds what came of them.
-        run.counted = told_steps.counted(counted)
+        run.counted = sent_steps.counted(counted)
         try:
-            return told_steps.step({"change": change})(run)
+            return sent_steps.step({"change": change})(run)
         finally:
             run.counted = None
 
@@ -219,7 +219,7 @@ class Relay:
             return {"run": run_id, "status": status, "repeated": True}
         assert run is not None, "a run that has ended is not continued"
         with run.spanned(_spans(prefix + suffix) if key is not None else None):
-            run.end(status, answer=how.get("answer"), error=told_steps.error_of(error), usage=usage)
+            run.end(status, answer=how.get("answer"), error=sent_steps.error_of(error), usage=usage)
         self._runs.pop((context.tenant, run_id), None)
         return {"run": run_id, "status": status, "repeated": False}
 
@@ -363,8 +363,8 @@ def _begun(started: Mapping[str, Any], *, repeated: bool) -> dict[str, Any]:
 
 
 def _record_of(context: Context, run: str) -> RunRecord:
-    with open_recounter(context) as recounter:
-        return run_record(recounter, run)
+    with open_runs(context) as run_reader:
+        return run_record(run_reader, run)
 
 
 def _span_parts(key: str | None, told: Any) -> tuple[str, str]:

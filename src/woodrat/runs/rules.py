@@ -17,12 +17,12 @@ from woodrat.canon import form
 from woodrat.errors import Fault, Refused, shown
 from woodrat.record_json import Record, derived
 from woodrat.records import dataclass, replace
-from woodrat.runs import gaps, redaction
+from woodrat.runs import missing_facts, redaction
 from woodrat.runs import values as run_values
 from woodrat.runs.facts import Facts, decision_fact, number_or_plain
-from woodrat.runs.gaps import SKIP
-from woodrat.runs.inquiry import CONDITIONS_MAX, Looks, ask, predicate_faults, predicate_name, said
+from woodrat.runs.missing_facts import SKIP
 from woodrat.runs.operators import NO_CONDITION, copied_when, holds, plain_when, when_faults
+from woodrat.runs.predicates import CONDITIONS_MAX, Looks, ask, predicate_faults, predicate_name, said
 from woodrat.runs.steps import SELECT, Condition, Decision, Tried, evidence_of
 from woodrat.runs.values import NOTHING, REDACTED
 
@@ -312,7 +312,7 @@ def refusal_of(verdict: Verdict) -> Refused | None:
     # All rules tried come before the first match, and under `select` all are tried.
     if verdict.on_missing == SKIP or not any(rule.unknown for rule in verdict.rules):
         return None
-    return Refused(gaps.refusal_faults(verdict.stage, gaps.gaps_of(verdict.rules)), NOTHING_DECIDED)
+    return Refused(missing_facts.refusal_faults(verdict.stage, missing_facts.gaps_of(verdict.rules)), NOTHING_DECIDED)
 
 
 def all_chosen(chosen: list[Any], default: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.record_json import IN_PYTHON_ONLY, Record, derived
 from woodrat.records import dataclass, field
-from woodrat.runs import gaps
+from woodrat.runs import missing_facts
 from woodrat.runs import steps as run_steps
 from woodrat.runs.facts import decision_fact
 from woodrat.runs.steps import Decision, Judgement, ModelCall, Note, Part, Read, ToolCall, Write
@@ -151,8 +151,8 @@ class RunFields(Record):
         found: dict[str, None] = {}
         for step in self.steps:
             if isinstance(step, Decision):
-                found.update(dict.fromkeys(gaps.recorded_problems(step)))
-            elif isinstance(step, Note) and gaps.is_undecided(step.data):
+                found.update(dict.fromkeys(missing_facts.recorded_problems(step)))
+            elif isinstance(step, Note) and missing_facts.is_undecided(step.data):
                 found[step.text] = None
         return tuple(found)
 

@@ -66,7 +66,7 @@ _STEP: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ImportedRun:
     """One run as entries."""
 
     run: str
@@ -109,7 +109,7 @@ def read(
     faults: list[Fault],
     hidden: frozenset[str] = values.NOTHING,
     agent: str | None = None,
-) -> list[Told]:
+) -> list[ImportedRun]:
     """Return the runs of trajectories; what is wrong with any of them is added to `faults`.
 
     Values under the keys that they name, or that are to be hidden anyway, are not there. `agent` is whose runs they are
@@ -180,7 +180,7 @@ class _Reading:
         stated = next((item["started_at"] for item in timed if "started_at" in item), None)
         return None if stated is None else moment.parse(stated)
 
-    def told(self) -> Told:
+    def told(self) -> ImportedRun:
         """Return the run."""
         document = self._document
         about: dict[str, Json] = {name: document[name] for name in sorted(_ABOUT & set(document))}
@@ -220,7 +220,7 @@ class _Reading:
             judged.append(reward)
         for number, judgement in enumerate(judged, len(steps) + 2):
             self._add("run.judged", number, {}, self._judgement(judgement))
-        return Told(self.run, tuple(self._entries), self._agent)
+        return ImportedRun(self.run, tuple(self._entries), self._agent)
 
     def _step(self, number: int, step: Mapping[str, Any]) -> None:
         kind = step["kind"]

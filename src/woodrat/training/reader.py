@@ -19,7 +19,7 @@ from woodrat.ledger.moments import here
 from woodrat.ledger.read import Reader
 from woodrat.merge import fold
 from woodrat.runs.reader import lists as run_lists
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.runs.run_fields import MIXED
 from woodrat.state.asof import AsOf
 from woodrat.state.observation import RETRACT
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.progress import Progress
     from woodrat.log.entry import Entry
     from woodrat.merge import Policy
-    from woodrat.runs.reader.lists import Runs
+    from woodrat.runs.reader.lists import RunQuery
     from woodrat.runs.record import RunRecord
     from woodrat.state.asof import Stored
     from woodrat.training.rows import Row, Tools
@@ -53,8 +53,8 @@ _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
 
 def export(
-    recounter: Recounter,
-    asked: Runs,
+    run_reader: RunReader,
+    asked: RunQuery,
     kind: str,
     out: str | PathLike[str] | Any,
     *,
@@ -65,7 +65,7 @@ def export(
 ) -> Exported:
     """Write the rows of all runs that fit a question, one a line; whole or not at all where `out` is a path."""
     training_rows.check(kind, flavour, pair_by)
-    course = Course(recounter, asked, kind, flavour, pair_by)
+    course = Course(run_reader, asked, kind, flavour, pair_by)
 
     def rows(told: Progress | None) -> Iterator[Row]:
         for row in course.rows(told):
@@ -86,7 +86,7 @@ def export(
         flavour=flavour,
         rows=count,
         runs=len(course.used),
-        position=recounter.through,
+        position=run_reader.through,
         left_out=tuple(left_out[:LEFT_OUT_MAX]),
         left_out_count=len(left_out),
         out=name,
@@ -104,8 +104,8 @@ class Course:
 
     def __init__(
         self,
-        recounter: Recounter,
-        asked: Runs,
+        run_reader: RunReader,
+        asked: RunQuery,
         kind: str,
         flavour: str,
         pair_by: str = training_rows.INPUT,
@@ -113,13 +113,13 @@ class Course:
     ) -> None:
         self._only = only
         """The runs to look at; all of them when left out."""
-        self._recounter = recounter
+        self._run_reader = run_reader
         self._asked = asked
         self._kind = kind
         self._flavour = flavour
         self._pair_by = pair_by
-        self._standing = _Standing(recounter.reader)
-        self._tools = _ToolShed(recounter.reader)
+        self._standing = _Standing(run_reader.reader)
+        self._tools = _ToolShed(run_reader.reader)
         self._good: dict[bytes, list[str]] | None = None
         self.left_out: dict[str, LeftOut] = {}
         self.used: set[str] = set()
@@ -128,7 +128,7 @@ class Course:
         """Yield the rows; the same ones each time."""
         make = {SFT: self._sft, KTO: self._kto, DPO: self._dpo, PROCESS: self._process}[self._kind]
         paired = self._kind in (DPO, PROCESS)
-        size = self._recounter.through + 1
+        size = self._run_reader.through + 1
         whole = size * 2 if paired else size
 
         def tell(done: int) -> None:
@@ -153,7 +153,7 @@ class Course:
         tell(whole)
 
     def _records(self) -> Iterator[tuple[int, RunRecord]]:
-        return run_lists.matching(self._recounter, self._asked, oldest_first=True, only=self._only)
+        return run_lists.matching(self._run_reader, self._asked, oldest_first=True, only=self._only)
 
     def _lesson(self, record: RunRecord) -> Lesson | LeftOut:
         gone = self._standing.fallen(record)
@@ -216,7 +216,7 @@ class Course:
         """Return the good run that goes along with a bad one for longest."""
         best: tuple[int, Lesson] | None = None
         for id in siblings:
-            record = self._recounter.find(id)
+            record = self._run_reader.find(id)
             other = None if record is None else self._lesson(record)
             if isinstance(other, LeftOut):
                 self.left_out.setdefault(other.run, other)
@@ -444,24 +444,24 @@ def _rows_made_of(
         asked = run_lists.ask_runs(**{name: filters.get(name) for name in exports.FILTERS})
     except Refused:
         return 0, ()  # an event somebody else wrote under this name
-    recounter = Recounter(Reader(view, AsOf(position, effective), policies))
-    records = [record for id in runs if (record := recounter.find(id)) is not None and leans(record)]
+    run_reader = RunReader(Reader(view, AsOf(position, effective), policies))
+    records = [record for id in runs if (record := run_reader.find(id)) is not None and leans(record)]
     concerned = {record.id for record in records}
     among = set(concerned)
     if details["kind"] in (DPO, PROCESS):
         # Whom a run is paired with depends on the runs alone that have the same key.
         for record in records:
-            among.update(_runs_like(recounter, record, pair_by))
+            among.update(_runs_like(run_reader, record, pair_by))
     count = 0
     used: set[str] = set()
-    for row in Course(recounter, asked, details["kind"], details["flavour"], pair_by, among).rows(None):
+    for row in Course(run_reader, asked, details["kind"], details["flavour"], pair_by, among).rows(None):
         shared = concerned.intersection(row["metadata"]["runs"])
         count += bool(shared)
         used |= shared
     return count, tuple(id for id in runs if id in used)
 
 
-def _runs_like(recounter: Recounter, record: RunRecord, pair_by: str) -> Iterator[str]:
+def _runs_like(run_reader: RunReader, record: RunRecord, pair_by: str) -> Iterator[str]:
     """Yield the runs that may share a run's key (`pair_key`): by its question or another indexed property.
 
     By an attribute, the starts of all runs are read.
@@ -470,10 +470,10 @@ def _runs_like(recounter: Recounter, record: RunRecord, pair_by: str) -> Iterato
     name = next((name for name in names if name in training_rows.PAIR_FIELDS and getattr(record, name)), None)
     if name is not None:
         asked = run_lists.ask_runs(**{name: getattr(record, name)})
-        yield from (found.id for _, found in run_lists.matching(recounter, asked))
+        yield from (found.id for _, found in run_lists.matching(run_reader, asked))
         return
     value = record.attributes.get(pair_by)
-    for entry in recounter.view.entries(through=recounter.through, kinds={"run.started"}):
+    for entry in run_reader.view.entries(through=run_reader.through, kinds={"run.started"}):
         began: Any = form.decode(entry.body or b"{}")
         attributes, id = began.get("attributes"), began.get("run")
         told = attributes.get(pair_by) if isinstance(attributes, dict) else None

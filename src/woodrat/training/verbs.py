@@ -9,7 +9,7 @@ from woodrat.clock import fresh_id
 from woodrat.errors import Unavailable
 from woodrat.records import replace
 from woodrat.runs.reader.lists import ask_runs
-from woodrat.runs.reader.recounter import open_recounter
+from woodrat.runs.reader.run_reader import open_runs
 from woodrat.training import reader as training_reader
 from woodrat.training import rows
 from woodrat.training.exports import export_event
@@ -47,9 +47,9 @@ def export_training(
     alone.
     """
     asked = ask_runs(**filters)
-    with open_recounter(context) as recounter:
+    with open_runs(context) as run_reader:
         exported = training_reader.export(
-            recounter, asked, kind, out, flavour=flavour, pair_by=pair_by, metadata=metadata, progress=progress
+            run_reader, asked, kind, out, flavour=flavour, pair_by=pair_by, metadata=metadata, progress=progress
         )
     if store is None or context.stand_in is not None or context.engine.readonly:
         return exported

@@ -20,7 +20,7 @@ from woodrat.ledger.moments import NO_READ, open_reader, timestamp
 from woodrat.ledger.pages import PageRequest, page_request, strange_cursor
 from woodrat.records import dataclass
 from woodrat.runs import steps
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.runs.steps import Decision
 from woodrat.state.run_owner import is_part, owned
 from woodrat.whatif.reader.supposer import Chosen, RunBeginning, Supposer
@@ -161,14 +161,14 @@ def _chosen(tracer: Tracer, asked: WhatIfQuestion, tell: Progress | None) -> Ite
                 continue  # it may have begun before that, too
             begun = known.setdefault(run, RunBeginning(steps.text(body.get("agent")), steps.text(body.get("subject"))))
             if begun.agent != body.get("agent"):  # two agents say that it is theirs
-                record = tracer.recounter.bare(run)
+                record = tracer.run_reader.bare(run)
                 known[run] = RunBeginning(record.agent, record.subject)
             continue
         if not _fits(asked, run, body):
             continue
         if run not in known:
             entries = entry_index.run_entries(tracer.view, run, tracer.through)
-            record = tracer.recounter.bare(run, entries)
+            record = tracer.run_reader.bare(run, entries)
             known[run] = RunBeginning(record.agent, record.subject)
             before = (entry for entry in entries if entry.position <= after and entry.kind == "run.decided")
             told.update(digest(entry.kind, entry.body) for entry in before if entry.body is not None)
@@ -238,7 +238,7 @@ def what_if(context: Context, asked: WhatIfQuestion, progress: Progress | None =
     """Return the outcomes of the selected decisions, at the context's moment."""
     # Indexes that trail the log are not brought up to date here, as that would write.
     with open_reader(asked.page.pin(context)) as reader:
-        tracer = Tracer(Recounter(reader))
+        tracer = Tracer(RunReader(reader))
         supposer = Supposer(tracer, asked.supposition)
         answer = (_first_page if asked.so_far is None else _later_page)(supposer, asked, progress)
     if progress is not None:

@@ -29,7 +29,7 @@ from woodrat.explain.impact import (
     leans,
 )
 from woodrat.explain.index import traces
-from woodrat.explain.reader.plain_runs import PlainRun, plain_runs
+from woodrat.explain.reader.impact_runs import ImpactRun, impact_runs
 from woodrat.explain.reader.searches import RanOut
 from woodrat.explain.reader.tracer import (
     decisions_at,
@@ -41,7 +41,7 @@ from woodrat.explain.references import Affected, References, references
 from woodrat.ledger.matches import find_ref
 from woodrat.log.entry import POSITION_MAX
 from woodrat.records import dataclass
-from woodrat.runs.reader.recounter import run_record
+from woodrat.runs.reader.run_reader import run_record
 from woodrat.runs.steps import Decision, Read
 from woodrat.training.exports import Export
 
@@ -157,7 +157,7 @@ class ImpactSearch:
         self._recent = Affected()
         self._touched: set[int] = set()
         self._written: list[tuple[int, int, str]] = []
-        self._records: dict[str, RunRecord | PlainRun | None] = {}
+        self._records: dict[str, RunRecord | ImpactRun | None] = {}
         self._at: dict[int, tuple[str, str | None]] = {}
         """The kinds and the runs of the entries that were looked up last."""
         self._postponed: dict[str, Leaning] = {}
@@ -195,9 +195,9 @@ class ImpactSearch:
                 del self._tracer  # a search that is remembered holds no view and nothing that was kept at hand for one
             return self.found[number] if number < len(self.found) else None
 
-    def record(self, tracer: Tracer, run: str) -> RunRecord | PlainRun:
+    def record(self, tracer: Tracer, run: str) -> RunRecord | ImpactRun:
         """Return the record of a run that was found; those found last are at hand."""
-        known = self._records.get(run) or tracer.recounter.find(run)
+        known = self._records.get(run) or tracer.run_reader.find(run)
         assert known is not None, "a run that was found has entries"
         return known
 
@@ -245,7 +245,7 @@ class ImpactSearch:
 
     def _begin_run(self, what: str) -> tuple[str, str, list[str]]:
         id, mark, stage = what.partition("#")
-        record = run_record(self._tracer.recounter, id)
+        record = run_record(self._tracer.run_reader, id)
         decisions = decisions_at(record, stage) if mark else record.decisions
         since = decisions[0].position if mark else -1
         self._asked_run = None if mark else id
@@ -321,7 +321,7 @@ class ImpactSearch:
         record = None if run is None else self._records.get(run)
         if (
             run is None
-            or not isinstance(record, PlainRun)
+            or not isinstance(record, ImpactRun)
             or run in self._entered
             or run == self._asked_run
             or kind != "run.read"
@@ -391,7 +391,7 @@ class ImpactSearch:
                     runs[position] = _run_in(body)
             unknown = {run for run in runs.values() if run is not None} - self._records.keys() - asked
             asked |= unknown
-            for record in plain_runs(self._tracer.recounter, unknown, bodies):
+            for record in impact_runs(self._tracer.run_reader, unknown, bodies):
                 self._records[record.id] = record
                 runs.update(dict.fromkeys(record.places, record.id))
         self._at = {position: (kind, runs[position]) for position, (kind, _) in bodies.items()}
@@ -402,22 +402,22 @@ class ImpactSearch:
             return _run_in(bodies[position][1]) if bodies else None
         return self._at[position][1]
 
-    def _record(self, run: str) -> RunRecord | PlainRun | None:
+    def _record(self, run: str) -> RunRecord | ImpactRun | None:
         if run not in self._records:
             if len(self._records) >= RUNS_AT_HAND:
                 self._records.clear()
-            self._records[run] = self._tracer.recounter.find(run)
+            self._records[run] = self._tracer.run_reader.find(run)
         return self._records[run]
 
 
-def _steps_of(record: RunRecord | PlainRun) -> dict[int, _Step]:
+def _steps_of(record: RunRecord | ImpactRun) -> dict[int, _Step]:
     """Return the reads and decisions of a run, by position."""
     parts: tuple[Read | Decision, ...] = (*record.reads, *record.decisions)
     return {part.position: _Step(references(part), part) for part in parts}
 
 
 def leant_on(
-    affected: Affected, record: RunRecord | PlainRun, touched: Collection[int] = ()
+    affected: Affected, record: RunRecord | ImpactRun, touched: Collection[int] = ()
 ) -> tuple[int | None, Leant, Affected]:
     """Return how a run leans on what is affected, by steps other than those that lean on something nearer.
 
@@ -509,7 +509,7 @@ class _Walk:
     def _next(self, part: int) -> None:
         self._part, self._first, self._inside = part, 0, 0
 
-    def _shown(self, record: RunRecord | PlainRun, leaning: Leaning) -> AffectedRun:
+    def _shown(self, record: RunRecord | ImpactRun, leaning: Leaning) -> AffectedRun:
         known, asked = leaning.leant, self._search.asked
 
         def work_out(_: str) -> dict[str, Any]:

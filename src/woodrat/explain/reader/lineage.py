@@ -37,7 +37,7 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import strange_cursor
 from woodrat.log.entry import POSITION_MAX
 from woodrat.records import replace
-from woodrat.runs.reader.recounter import run_record
+from woodrat.runs.reader.run_reader import run_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -246,7 +246,7 @@ class LineageSearch:
 
     def _begin_run(self, what: str) -> tuple[Node, list[Wanted], str]:
         id, mark, stage = what.partition("#")
-        record = run_record(self._tracer.recounter, id)
+        record = run_record(self._tracer.run_reader, id)
         builder = self._builder(id, _ROOT, 0)
         self._earliest = first_position(record)
         if not mark:

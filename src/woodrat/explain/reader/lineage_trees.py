@@ -80,7 +80,7 @@ class RunLookup:
             if len(self._runs) >= RUNS_AT_HAND:
                 self._runs.clear()
             entries = entry_index.run_entries(self._tracer.view, run, self._tracer.through)
-            record = self._tracer.recounter.bare(run, entries)
+            record = self._tracer.run_reader.bare(run, entries)
             self._runs[run] = _Run(entries, record, first_position(record))
         return self._runs[run]
 

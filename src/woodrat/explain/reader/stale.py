@@ -288,7 +288,7 @@ class Beliefs:
                     refs[ref] = None
         tracer.reader.gather(refs)
         self._plain = {}
-        rows = tracer.recounter.rows(runs)
+        rows = tracer.run_reader.rows(runs)
         plain = {id: row.summary for id, row in rows.items() if row.plain and not row.summary.cut}
         for id in plain.keys() - tracer.with_moments(plain):
             run = plain[id]
@@ -310,7 +310,7 @@ class Beliefs:
             if run is not None and run[0] == id and run[1] <= self.tracer.through:
                 return run[2]
         entries = entry_index.run_entries(self.tracer.view, id, self.tracer.through)
-        record = self.tracer.recounter.bare(id, entries)
+        record = self.tracer.run_reader.bare(id, entries)
         self.last_run = (id, entries[-1].position if entries else BEFORE_ALL, record)
         return record
 

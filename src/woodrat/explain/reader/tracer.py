@@ -20,7 +20,7 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.source_index import SourceLookup
 from woodrat.merge import blame
 from woodrat.runs.evidence import Document
-from woodrat.runs.reader.recounter import open_recounter
+from woodrat.runs.reader.run_reader import open_runs
 from woodrat.state import source
 from woodrat.state.asof import AsOf
 from woodrat.state.entry_rows import SAID_FROM
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.log.entry import Entry
     from woodrat.merge.snapshot import Snapshot
-    from woodrat.runs.reader.recounter import Recounter
+    from woodrat.runs.reader.run_reader import RunReader
     from woodrat.runs.record import RunRecord
     from woodrat.runs.steps import Decision
     from woodrat.state.asof import Stored
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 @contextmanager
 def open_tracer(context: Context, position: int | None = None) -> Iterator[Tracer]:
     """Give what led to what at the context's moment, or at a position before it."""
-    with open_recounter(context, position) as recounter:
-        yield Tracer(recounter)
+    with open_runs(context, position) as run_reader:
+        yield Tracer(run_reader)
 
 
 DELIVERY_WINDOW: Final = 64
@@ -63,11 +63,11 @@ OBSERVATIONS_MAX: Final = 4_096
 class Tracer:
     """What led to what, of one tenant at one as-of."""
 
-    def __init__(self, recounter: Recounter) -> None:
-        self.recounter = recounter
-        self.reader = recounter.reader
-        self.view = recounter.view
-        self.through = recounter.through
+    def __init__(self, run_reader: RunReader) -> None:
+        self.run_reader = run_reader
+        self.reader = run_reader.reader
+        self.view = run_reader.view
+        self.through = run_reader.through
         self._index = Lookup(self.view, self.through, traces.TRACES)
         self._sources = SourceLookup(self.view, self.through)
         self._readers: dict[str | None, Reader] = {}

@@ -83,12 +83,12 @@ class StaleSearch:
         from woodrat.explain.reader.tracer import Tracer
         from woodrat.explain.remake import SAME
         from woodrat.ledger.read import Reader
-        from woodrat.runs.reader.recounter import Recounter
+        from woodrat.runs.reader.run_reader import RunReader
         from woodrat.state.asof import AsOf
 
         policies = self._context.policies
-        now = Beliefs(Tracer(Recounter(Reader(view, AsOf(self._present), policies))))
-        then = Beliefs(Tracer(Recounter(Reader(view, AsOf(self._first - 1), policies))), now)
+        now = Beliefs(Tracer(RunReader(Reader(view, AsOf(self._present), policies))))
+        then = Beliefs(Tracer(RunReader(Reader(view, AsOf(self._first - 1), policies))), now)
         for start in range(0, len(positions), COMPARED_TOGETHER):
             some = positions[start : start + COMPARED_TOGETHER]
             bodies = view.bodies(some)

@@ -11,7 +11,7 @@ from woodrat.log import tree
 from woodrat.log.checkpoint import opened
 from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Capsule, ConsistencyProof, Proof
 from woodrat.proofs.reader import Gathered, gather_run, position_of, proof_of
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 
 if TYPE_CHECKING:
     from woodrat.context import Context
@@ -72,7 +72,7 @@ def capsule(context: Context, signer: Signing, what: object) -> Capsule:
         raise Refused([Fault("what", f"{shown(what)} names no field", _WHAT)], NO_CAPSULE)
     signed = _latest(signer)
     with open_reader(at(context, signed.checkpoint.size - 1)) as reader:
-        tracer = Tracer(Recounter(reader))
+        tracer = Tracer(RunReader(reader))
         gathered = Gathered(tracer)
         if what.startswith("run_"):
             claim = gather_run(gathered, what)

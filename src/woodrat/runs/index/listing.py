@@ -35,7 +35,7 @@ from woodrat.runs.index.terms import (
     subject_term,
     value_term,
 )
-from woodrat.runs.record import OUTLINED, Outline, Statement, outline_of, statements
+from woodrat.runs.record import OUTLINED, Outline, RunStatement, outline_of, statements
 from woodrat.runs.steps import Judgement
 from woodrat.runs.summary import ENTRIES_MAX, row_of
 from woodrat.state import observation, relation
@@ -172,7 +172,7 @@ class Changes:
         self._view = view
         self._through = through
         self._listings: dict[str, list[int]] = {}
-        self._histories: dict[str, list[Statement]] = {}
+        self._histories: dict[str, list[RunStatement]] = {}
         self._told: dict[str, list[Entry]] = {}
         """The entries of runs as far as a line is made of them, and one more."""
         self._kinds: dict[str, bool] = {}
@@ -350,7 +350,7 @@ class Changes:
         except Unavailable:
             return None
 
-    def _history(self, id: str) -> list[Statement]:
+    def _history(self, id: str) -> list[RunStatement]:
         """Return what is said of how a run began, ended and was judged, in order, as far as the log is read."""
         said = self._histories.get(id)
         if said is None:

@@ -23,7 +23,7 @@ from woodrat.runs.index.terms import (
     subject_term,
     value_term,
 )
-from woodrat.runs.reader.recounter import Recounter, named_ref, open_recounter
+from woodrat.runs.reader.run_reader import RunReader, named_ref, open_runs
 from woodrat.runs.record import RunRecord, status_of
 from woodrat.runs.recorder import current
 from woodrat.runs.run_fields import RUNNING, STATUSES
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunQuery:
     """A question for runs, checked."""
 
     equal: dict[str, str]
@@ -72,7 +72,7 @@ def ask_runs(
     until: object = None,
     status: object = None,
     verdict: object = None,
-) -> Runs:
+) -> RunQuery:
     """Return a question for runs once everything about it is in order; `Refused` says all that is not.
 
     With `collected`, the faults are added there instead, for whoever has more to check.
@@ -98,7 +98,7 @@ def ask_runs(
     if faults and collected is None:
         raise Refused(faults, NO_READ)
     judged = equal.pop("verdict", None)
-    return Runs(
+    return RunQuery(
         equal=equal,
         **named,
         since=fixed["since"],
@@ -136,27 +136,27 @@ def runs_page(context: Context, *, limit: object, cursor: object, **filters: Any
     asked = ask_runs(faults, **filters)
     request = page_request(context, asked.question, limit, cursor, faults)
     (before,) = request.place_of(int) or (None,)
-    with open_recounter(context, request.position) as recounter:
-        matches = list(islice(summaries(recounter, asked, before, request.limit + 1), request.limit + 1))
+    with open_runs(context, request.position) as run_reader:
+        matches = list(islice(summaries(run_reader, asked, before, request.limit + 1), request.limit + 1))
     listed = tuple(summary for _, summary in matches[: request.limit])
     cursor = request.cursor_at([matches[request.limit - 1][0]]) if len(matches) > request.limit else None
-    page = Page(listed, cursor, request.position, matched=_one_match(recounter))
+    page = Page(listed, cursor, request.position, matched=_one_match(run_reader))
     return page.followed_by(lambda: runs_page(context, limit=limit, cursor=page.cursor, **filters))
 
 
-def _one_match(recounter: Recounter) -> Match | None:
+def _one_match(run_reader: RunReader) -> Match | None:
     """Return how the entity was found that was asked for; where several were not named by key, that is refused."""
-    matches = recounter.reader.matches
+    matches = run_reader.reader.matches
     if len(matches) > 1:
         means = "; ".join(f"{match.asked} means {match.entity}" for match in matches.values())
         problem = f"several references are no keys: {means}"
         raise Refused([Fault("subject", problem, "Name all of them but one by key.")], NO_READ)
-    return recounter.reader.matched
+    return run_reader.reader.matched
 
 
 def matching(
-    recounter: Recounter,
-    asked: Runs,
+    run_reader: RunReader,
+    asked: RunQuery,
     *,
     before: int | None = None,
     oldest_first: bool = False,
@@ -167,22 +167,22 @@ def matching(
     `before` is the place of a run, and only those before it are looked at; `only` names the runs to look at, where
     they are known.
     """
-    end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
-    fits = _Fits(recounter, asked)
+    end = run_reader.through + 1 if before is None else min(before, run_reader.through + 1)
+    fits = _Fits(run_reader, asked)
     if only is not None:
-        named = sorted(recounter.candidates(only), reverse=not oldest_first)
+        named = sorted(run_reader.candidates(only), reverse=not oldest_first)
         candidates: Iterator[tuple[int, str]] = ((place, id) for place, id in named if place < end)
     else:
-        candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first), end)
+        candidates = _listed(run_reader, asked, fits, Order(run_reader.lists, oldest_first), end)
     for place, id in candidates:
-        record = _looked_at(recounter, fits, place, id)
+        record = _looked_at(run_reader, fits, place, id)
         if record is not None:
             yield place, record
 
 
-def _looked_at(recounter: Recounter, fits: _Fits, place: int, id: str) -> RunRecord | None:
+def _looked_at(run_reader: RunReader, fits: _Fits, place: int, id: str) -> RunRecord | None:
     """Return the record of a candidate, if its place is this one and it fits."""
-    entries = entry_index.run_entries(recounter.view, id, recounter.through)
+    entries = entry_index.run_entries(run_reader.view, id, run_reader.through)
     began = owned(id, (entry for entry in entries if entry.kind == "run.started" and entry.body is not None))
     first = min(began, key=lambda entry: entry.position, default=None)
     if (
@@ -192,17 +192,19 @@ def _looked_at(recounter: Recounter, fits: _Fits, place: int, id: str) -> RunRec
         or not fits.stands(status_of(id, entries, recording=current.is_recorded(id)))
     ):
         return None
-    record = recounter.record(id, entries)
+    record = run_reader.record(id, entries)
     return record if fits(record) else None
 
 
-def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int) -> Iterator[tuple[int, RunSummary]]:
+def summaries(
+    run_reader: RunReader, asked: RunQuery, before: int | None, count: int
+) -> Iterator[tuple[int, RunSummary]]:
     """Yield what lists say of every run before a place that fits a question, the latest first, so many at a time."""
-    end = recounter.through + 1 if before is None else min(before, recounter.through + 1)
-    fits = _Fits(recounter, asked)
-    candidates = _listed(recounter, asked, fits, Order(recounter.lists, oldest_first=False), end)
+    end = run_reader.through + 1 if before is None else min(before, run_reader.through + 1)
+    fits = _Fits(run_reader, asked)
+    candidates = _listed(run_reader, asked, fits, Order(run_reader.lists, oldest_first=False), end)
     while some := list(islice(candidates, count)):
-        rows = recounter.rows(id for _, id in some)
+        rows = run_reader.rows(id for _, id in some)
         for place, id in some:
             row = rows.get(id)
             if row is not None:
@@ -210,14 +212,14 @@ def summaries(recounter: Recounter, asked: Runs, before: int | None, count: int)
                 if fits.stands(row.summary.status) and fits(row.summary):
                     yield place, row.summary
                 continue
-            record = _looked_at(recounter, fits, place, id)
+            record = _looked_at(run_reader, fits, place, id)
             if record is not None:
                 yield place, summary_of(record)
 
 
-def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
+def _listed(run_reader: RunReader, asked: RunQuery, fits: _Fits, order: Order, end: int) -> Iterator[tuple[int, str]]:
     """Yield the runs before a place that may fit a question."""
-    streams = list(_streams(recounter, asked, fits, order))
+    streams = list(_streams(run_reader, asked, fits, order))
     streams = streams or [Listed(order, EVERY)]
     stream: Stream = AllOf(order, streams) if len(streams) > 1 else streams[0]
     for place, id in walk(order, stream, 0 if order.oldest_first else end - 1):
@@ -225,7 +227,7 @@ def _listed(recounter: Recounter, asked: Runs, fits: _Fits, order: Order, end: i
             yield place, id
 
 
-def _streams(recounter: Recounter, asked: Runs, fits: _Fits, order: Order) -> Iterator[Stream]:
+def _streams(run_reader: RunReader, asked: RunQuery, fits: _Fits, order: Order) -> Iterator[Stream]:
     """Yield a stream of candidates for each part of a question."""
 
     def either(name: str, streams: Iterable[Stream]) -> Stream:
@@ -237,16 +239,16 @@ def _streams(recounter: Recounter, asked: Runs, fits: _Fits, order: Order) -> It
     if fits.subjects is not None:
         yield AnyOf(order, [Listed(order, subject_term(ref.digest)) for ref in fits.subjects])
     if asked.status == RUNNING:
-        yield Few(order, recounter.candidates(current.recorded_runs()))
+        yield Few(order, run_reader.candidates(current.recorded_runs()))
     elif asked.status is not None:
         yield either("status", [Listed(order, STATUS + asked.status)])
-    if asked.verdict is not None and recounter.reader.asof.effective is None:
+    if asked.verdict is not None and run_reader.reader.asof.effective is None:
         yield either("verdict", [Listed(order, value_term("verdict", asked.verdict))])
     if fits.session is not None:
         names, runs, conversation = fits.session
         by_name = [Listed(order, value_term("session", name)) for name in sorted(names)]
         by_talk = [] if conversation is None else [Listed(order, value_term(TALK, conversation))]
-        yield either("session", [*by_name, *by_talk, Few(order, recounter.candidates(runs))])
+        yield either("session", [*by_name, *by_talk, Few(order, run_reader.candidates(runs))])
     if fits.pipelines is not None:
         yield either("pipeline", [Listed(order, value_term("pipeline", name)) for name in sorted(fits.pipelines)])
     if asked.since is not None or asked.until is not None:
@@ -261,12 +263,12 @@ def _says(record: RunRecord | RunSummary, name: str, value: str) -> bool:
 class _Fits:
     """Whether a run fits a question."""
 
-    def __init__(self, recounter: Recounter, asked: Runs) -> None:
-        self._recounter = recounter
+    def __init__(self, run_reader: RunReader, asked: RunQuery) -> None:
+        self._run_reader = run_reader
         self._asked = asked
-        self.subjects = None if asked.subject is None else recounter.members(asked.subject, "subject")
+        self.subjects = None if asked.subject is None else run_reader.members(asked.subject, "subject")
         self.session = None if asked.session is None else self._session_of(asked.session)
-        pipelines = () if asked.pipeline is None else recounter.members(asked.pipeline, "pipeline")
+        pipelines = () if asked.pipeline is None else run_reader.members(asked.pipeline, "pipeline")
         self.pipelines = None if asked.pipeline is None else frozenset(map(str, pipelines))
 
     def stands(self, status: str) -> bool:
@@ -294,8 +296,8 @@ class _Fits:
 
     def _session_of(self, session: str | Ref) -> tuple[frozenset[str], frozenset[str], str | None]:
         """Return the names of a session, the runs it lists, and the conversation it belongs to."""
-        members = self._recounter.members(session, "session")
-        known = self._recounter.reader.find(members[0])
+        members = self._run_reader.members(session, "session")
+        known = self._run_reader.reader.find(members[0])
         fields = {} if known is None else known.fields
         listed = fields.get("runs")
         runs = frozenset(run for run in listed if isinstance(run, str)) if isinstance(listed, list) else frozenset()
@@ -315,5 +317,5 @@ class _Fits:
             if found is None or found.pipeline is not None:
                 break
             above = None if found.parent is None else steps.text(found.parent.get("run"))
-            found = None if above is None else self._recounter.bare(above)
+            found = None if above is None else self._run_reader.bare(above)
         return found is not None and found.pipeline in names

@@ -14,7 +14,7 @@ from woodrat.record_json import Record, derived
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.facts import decision_fact
-from woodrat.runs.reader.recounter import Recounter, named_ref, open_recounter
+from woodrat.runs.reader.run_reader import RunReader, named_ref, open_runs
 from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Decision
 from woodrat.runs.summary import RunSummary
@@ -81,7 +81,7 @@ def why_page(
     *,
     limit: object,
     cursor: object,
-    explain: Callable[[Recounter], Explain],
+    explain: Callable[[RunReader], Explain],
 ) -> Page[Reason]:
     """Return the decisions about a subject, the latest first: those of runs about it, and those that leaned on it.
 
@@ -95,14 +95,14 @@ def why_page(
     assert named is not None
 
     after = request.place_of(str, int)
-    with open_recounter(context, request.position) as recounter:
-        decided = list(islice(_decided_about(recounter, named, after, request.limit + 1), request.limit + 1))
-        complete = explain(recounter)
+    with open_runs(context, request.position) as run_reader:
+        decided = list(islice(_decided_about(run_reader, named, after, request.limit + 1), request.limit + 1))
+        complete = explain(run_reader)
         reasons = tuple(
             Reason(decision=complete(each.decision), run=each.run, **each.about) for each in decided[: request.limit]
         )
     end = decided[request.limit - 1].place if len(decided) > request.limit else None
-    matched = recounter.reader.matched
+    matched = run_reader.reader.matched
     page = Page(reasons, None if end is None else request.cursor_at(end), request.position, matched=matched)
     return page.followed_by(lambda: why_page(context, ref, limit=limit, cursor=page.cursor, explain=explain))
 
@@ -121,17 +121,17 @@ class _Decided(NamedTuple):
 
 
 def _decided_about(
-    recounter: Recounter, ref: str | Ref, after: tuple[Any, ...] | None, count: int
+    run_reader: RunReader, ref: str | Ref, after: tuple[Any, ...] | None, count: int
 ) -> Iterator[_Decided]:
     """Yield the decisions about a subject after a place, the latest first; they are looked up so many at a time."""
-    members = recounter.members(ref)
+    members = run_reader.members(ref)
     names = {str(ref) for ref in members}
     records: dict[str, tuple[RunRecord, dict[int, Decision]]] = {}
     # One that rests on several members of a group is listed under each.
-    places = (place for place, _ in groupby(recounter.decided(members, after)))
+    places = (place for place, _ in groupby(run_reader.decided(members, after)))
     while some := list(islice(places, count)):
-        bodies = {at: form.decode(body) for at, (_, body) in recounter.view.bodies([at for _, at in some]).items()}
-        rows = recounter.rows({body["run"] for body in bodies.values() if isinstance(body.get("run"), str)})
+        bodies = {at: form.decode(body) for at, (_, body) in run_reader.view.bodies([at for _, at in some]).items()}
+        rows = run_reader.rows({body["run"] for body in bodies.values() if isinstance(body.get("run"), str)})
         for place in some:
             at, body = place[1], bodies.get(place[1])
             run = None if body is None else body.get("run")
@@ -150,7 +150,7 @@ def _decided_about(
                     yield _Decided(place, run, _about(row.summary), made)
                 continue
             if run not in records:
-                record = recounter.judged(run)
+                record = run_reader.judged(run)
                 records[run] = record, {each.position: each for each in record.decisions}
             record, decisions = records[run]
             decision = decisions.get(at)

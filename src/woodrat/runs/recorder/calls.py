@@ -366,7 +366,7 @@ class Call:
         self.run.recording.read_on(self.kind, self.name, self._answer)
 
 
-class ModelCall(Call):
+class LiveModelCall(Call):
     """One call of a model: the request's digest, the response, what it cost."""
 
     kind = "model"
@@ -503,7 +503,7 @@ class ModelCall(Call):
 class _Prompt:
     """The messages of a call as the arguments of a function."""
 
-    def __init__(self, call: ModelCall) -> None:
+    def __init__(self, call: LiveModelCall) -> None:
         self._call = call
 
     def __iter__(self) -> Iterator[Any]:

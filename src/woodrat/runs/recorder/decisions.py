@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
-from woodrat.runs import gaps, values
+from woodrat.runs import missing_facts, values
 from woodrat.runs import rules as rule
 from woodrat.runs.facts import FACTS_MAX, facts_among, facts_of, hidden_among
 from woodrat.runs.recorder.steps import current_recorder
@@ -104,10 +104,10 @@ def make_decision(
         span=None if begun is None else begun.span,
         on_missing=on_missing,
     )
-    lacking = gaps.gaps_of(verdict.rules)
+    lacking = missing_facts.gaps_of(verdict.rules)
     refusal = rule.refusal_of(verdict) if lacking else None
     if refusal is not None:
-        _note_undecided(run, begun, gaps.undecided(values.text(stage), mode, lacking))
+        _note_undecided(run, begun, missing_facts.undecided(values.text(stage), mode, lacking))
         raise refusal
     if begun is not None:
         body = {**begun.body(run.id), "stage": values.text(stage), **rule.body_of(verdict, sourced, hidden)}
@@ -117,7 +117,7 @@ def make_decision(
             body["redact"] = further
         run.record_step("run.decided", begun, body)
         if lacking:
-            run.keep_missing(gaps.problems(values.text(stage), lacking))
+            run.keep_missing(missing_facts.problems(values.text(stage), lacking))
     return verdict
 
 

@@ -62,7 +62,7 @@ WORDS_MAX: Final = 200
 """How much of the arguments of a call a statement shows."""
 
 
-class Stopped(BaseException):
+class ForkStopped(BaseException):
     """Ends an agent whose fork has no answer; no `except Exception` of the agent keeps it going."""
 
 
@@ -172,11 +172,11 @@ class ForkRecording(Recording):
         """End the fork: it asks for what nobody can answer."""
         first = self if self._outer is None else self._outer
         first.statement = first.statement or statement
-        raise Stopped
+        raise ForkStopped
 
     def _check(self) -> None:
         if self.stopped is not None:
-            raise Stopped  # in another thread, or in code that caught the first one
+            raise ForkStopped  # in another thread, or in code that caught the first one
 
     def _is_edited(self, body: Mapping[str, Json]) -> bool:
         return self._place is not None and body.get("span") == self._place.span
@@ -599,7 +599,7 @@ def fork(run: Run, agent: Callable[..., Any]) -> Forked:
 
                 result = asyncio.run(result)
             answer_with(went_on(run), result)
-        except (Stopped, Exception) as problem:
+        except (ForkStopped, Exception) as problem:
             if run.is_aside and run.successor is None:
                 raise
             return ended(went_on(run), None, problem)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from woodrat.canon import form, ids
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused, shown
-from woodrat.runs import gaps, values
+from woodrat.runs import missing_facts, values
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.recalls import RECALL, RecordedRecall, recorded_recall
 from woodrat.runs.recorder.restoration import restored
@@ -375,7 +375,7 @@ class Recording:
     def _take_undecided(self, verdict: Verdict) -> Body | None:
         """Return the note of a decision that was not made then as it is not made now."""
         stage = values.text(verdict.stage)
-        said = gaps.undecided(stage, verdict.mode, gaps.gaps_of(verdict.rules))
+        said = missing_facts.undecided(stage, verdict.mode, missing_facts.gaps_of(verdict.rules))
         queue = self._waiting.get(undecided_key(stage, verdict.mode), ())
         if not any(form.same(body.get("data"), said["data"]) for body in queue):
             return None
@@ -511,7 +511,7 @@ def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
             data = body.get("data")
             if isinstance(data, dict) and data.get("event") in ("resumed", "continued"):
                 return None
-            if isinstance(data, dict) and gaps.is_undecided(data):
+            if isinstance(data, dict) and missing_facts.is_undecided(data):
                 return undecided_key(data.get("stage"), data.get("mode"))
             return (kind, spelled({name: body[name] for name in ("data", "text") if name in body}))
     return None
@@ -519,7 +519,7 @@ def _key(kind: str, body: Body) -> tuple[Any, ...] | None:
 
 def undecided_key(stage: object, mode: object) -> tuple[Any, ...]:
     """Return what the note of a decision that was not made is recognised by."""
-    return (gaps.UNDECIDED, stage, mode)
+    return (missing_facts.UNDECIDED, stage, mode)
 
 
 def choice_key(stage: object) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from woodrat.records import replace
 from woodrat.runs import trace, values
 from woodrat.runs.facts import READS
 from woodrat.runs.recorder import current, threads
-from woodrat.runs.recorder.calls import Call, ModelCall
+from woodrat.runs.recorder.calls import Call, LiveModelCall
 from woodrat.runs.recorder.current import Frame
 from woodrat.runs.recorder.decisions import make_choice, make_decision
 from woodrat.runs.recorder.reads import RunPast
@@ -429,7 +429,7 @@ class Run(RunPast, RunWrites, StepRecorder):
         asked = {"messages": messages, "model": model, "parameters": dict(parameters or {})}
         # Of what is left when hidden values are taken out: from a digest a short secret could be guessed.
         spelled = form.serialise(values.plain(asked if request is None else request, self.hidden))
-        call = ModelCall(
+        call = LiveModelCall(
             self,
             values.text(model, ITEM_BYTES_MAX),
             None,

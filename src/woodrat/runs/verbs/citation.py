@@ -40,12 +40,12 @@ ELEMENTS_MAX: Final = 1_000
 """Up to how many elements a collection that was read is compared; of a larger one only what it cites is looked up."""
 
 
-class Difference(Fault):
+class ReadDifference(Fault):
     """A fault that tells what the log says; whoever may not read hears of it in other words."""
 
-    def under(self, prefix: str) -> Difference:
+    def under(self, prefix: str) -> ReadDifference:
         """Return this fault with `prefix` put before its path."""
-        return Difference(prefix + self.path, self.problem, self.remedy)
+        return ReadDifference(prefix + self.path, self.problem, self.remedy)
 
     def hidden(self) -> Fault:
         """Return what is said to callers who may not read."""
@@ -58,7 +58,7 @@ class Misread(Refused):
 
     def hidden(self) -> Refused:
         """Return what is said to callers who may not read."""
-        told = [fault.hidden() if isinstance(fault, Difference) else fault for fault in self.faults]
+        told = [fault.hidden() if isinstance(fault, ReadDifference) else fault for fault in self.faults]
         return Refused(dict.fromkeys(told), NOTHING_RECORDED)
 
 
@@ -207,12 +207,12 @@ class Citations:
         found = body.get("found", True) is True
         if found is not log.found and not gone:
             known, remedy = ("known", "found") if log.found else ("not known", "not found")
-            yield Difference("/found", f"{about}: it was {known} there", f"Say that it was {remedy}.")
+            yield ReadDifference("/found", f"{about}: it was {known} there", f"Say that it was {remedy}.")
             return
         schema = body.get("schema")
         if schema is not None and schema != schema_name(reader.rules(ref.type).schema):
             problem = f"{about}: {shown(schema)} was not the schema in force"
-            yield Difference("/schema", problem, "Leave it out; the server states it.")
+            yield ReadDifference("/schema", problem, "Leave it out; the server states it.")
         edited = body.get("edited")
         if edited is not None and self._own and "forked_from" not in self._beginning(str(body.get("run"))):
             remedy = "Leave it out, or start the run with forked_from."
@@ -236,7 +236,7 @@ class Citations:
                     yield Fault(path, f"{about}: it names no observation", "Send the one that it was read from.")
             elif name not in log.values:
                 if not _is_nothing(item):
-                    yield Difference(path, f"{about}: {name} had no value, not {_told(item)}", _REMEDY)
+                    yield ReadDifference(path, f"{about}: {name} had no value, not {_told(item)}", _REMEDY)
             else:
                 value = log.values[name]
                 agrees = _agree(item, log.observations[name])
@@ -245,12 +245,12 @@ class Citations:
                     agrees = _shows_hidden(item["value"], value, hidden)
                 if not agrees:
                     was = _told({"value": value, "observations": list(log.observations[name])})
-                    yield Difference(path, f"{about}: {name} was {was}, not {_told(item)}", _REMEDY)
+                    yield ReadDifference(path, f"{about}: {name} was {was}, not {_told(item)}", _REMEDY)
         aside = listed.keys() | _object(edited).keys()
         if not values.is_cut(edited):
             for name in sorted((log.values.keys() | log.large) - aside):
                 problem = f"{about}: {name} had a value, and is left out"
-                yield Difference("/fields", problem, "Send every field that the entity had.")
+                yield ReadDifference("/fields", problem, "Send every field that the entity had.")
 
     def _what(self, reader: Reader, ref: Ref) -> _Shown:
         """Return what the log says of an entity, worked out once for a write."""
@@ -301,7 +301,7 @@ class Citations:
                 yield Fault(f"{path}/{cited.name}", problem, "Cite what was there when it was read.")
             elif stored.observation.entity not in group:
                 problem = f"{shown(id)} is about {stored.observation.entity}, not {cited.entity}"
-                yield Difference(f"{path}/{cited.name}", problem, "Cite observations of the entity that was read.")
+                yield ReadDifference(f"{path}/{cited.name}", problem, "Cite observations of the entity that was read.")
 
 
 _REMEDY: Final = "Send what was read at that position, or the position it was read at."

@@ -17,14 +17,14 @@ from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.write import check_key
 from woodrat.records import replace
 from woodrat.runs import run_json, snapshot_format, trajectory
-from woodrat.runs.reader.recounter import open_recounter, run_record
+from woodrat.runs.reader.run_reader import open_runs, run_record
 from woodrat.runs.recorder.steps import NOTHING_RECORDED
 from woodrat.runs.recordings import EMPTY, FILE_FAULTS_MAX, SHARED
 from woodrat.runs.relay import Relay
 from woodrat.runs.snapshot_format import is_snapshot
 from woodrat.runs.values import NOTHING, error
 from woodrat.runs.verbs.entries import append_runs, check_said_by, kind_of, read_entries, record_entries
-from woodrat.runs.verbs.told_steps import step as step_of
+from woodrat.runs.verbs.sent_steps import step as step_of
 from woodrat.state.meaning import RUN_KINDS
 from woodrat.state.redaction import hiding
 
@@ -79,7 +79,7 @@ def _record(
     faults += [_unknown(item, path) for item, path in zip(items, paths, strict=True) if not _could_be_told(item)]
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
-    told = [_Told(item, path, faults) for item, path in zip(items, paths, strict=True)]
+    told = [_SentRun(item, path, faults) for item, path in zip(items, paths, strict=True)]
     if faults:
         raise Refused(faults, NOTHING_RECORDED)
     if own:
@@ -199,7 +199,7 @@ def _record_recordings(
 
 def _trajectories(
     recordings: Recordings, faults: list[Fault], hidden: frozenset[str], agent: str | None
-) -> list[trajectory.Told]:
+) -> list[trajectory.ImportedRun]:
     """Return the runs of the trajectories and snapshots of a document.
 
     They are of the agent they name, and of this one where they name none.
@@ -227,9 +227,9 @@ def _check(recordings: Recordings, faults: list[Fault], outcome: str) -> None:
 
 def _is_recorded(context: Context, item: dict[str, Any], path: str, faults: list[Fault]) -> bool:
     """Return whether the log holds the run of a record already; one that it holds otherwise is a fault."""
-    with open_recounter(context) as recounter:
+    with open_runs(context) as run_reader:
         try:
-            known = run_record(recounter, item["id"])
+            known = run_record(run_reader, item["id"])
         except NotFound:
             return False
     if run_json.same_run(known.to_json(), item):
@@ -284,16 +284,16 @@ def _of_snapshot(
     return snapshot_format.with_rest(document, plain, made[0].record(), hiding(hidden, plain.get("redact")))
 
 
-def _check_not_recorded(context: Context, runs: Sequence[trajectory.Told]) -> None:
+def _check_not_recorded(context: Context, runs: Sequence[trajectory.ImportedRun]) -> None:
     """Refuse snapshots of runs that were recorded here: they would tell the same again, and less of it."""
     faults: list[Fault] = []
-    with open_recounter(context) as recounter:
+    with open_runs(context) as run_reader:
         for told in runs:
             known = told.record()
             if not known.previews_only:
                 continue
             with suppress(NotFound):
-                known = run_record(recounter, told.run)
+                known = run_record(run_reader, told.run)
             if not known.previews_only:
                 remedy = "Leave runId out to import the snapshot as another run."
                 faults.append(Fault(f"run {told.run}", "the log already has it, with complete results", remedy))
@@ -301,7 +301,7 @@ def _check_not_recorded(context: Context, runs: Sequence[trajectory.Told]) -> No
         raise Refused(faults, NOTHING_RECORDED)
 
 
-class _Told:
+class _SentRun:
     """A run as a document tells it, checked."""
 
     def __init__(self, document: Any, path: str, faults: list[Fault]) -> None:
@@ -351,8 +351,8 @@ class _Told:
 
         run: str = relay.start(context, dict(self._about), key_of(""))["run"]
         if key is not None:
-            with open_recounter(context) as recounter:
-                if run_record(recounter, run).end is not None:
+            with open_runs(context) as run_reader:
+                if run_record(run_reader, run).end is not None:
                     return run
         try:
             for number, told in enumerate(self._document.get("steps", [])):

@@ -237,7 +237,7 @@ def read_entries(items: Sequence[Any]) -> list[RunRecord]:
     runs: dict[str, list[tuple[str, bytes]]] = {}
     for entry in said.values():
         runs.setdefault(entry.run, []).append((entry.kind, entry.body))
-    return [trajectory.Told(run, tuple(entries)).record() for run, entries in runs.items()]
+    return [trajectory.ImportedRun(run, tuple(entries)).record() for run, entries in runs.items()]
 
 
 def _said(
@@ -282,7 +282,7 @@ def _said(
 
 def append_runs(
     context: Context,
-    told: Sequence[trajectory.Told],
+    told: Sequence[trajectory.ImportedRun],
     items: Sequence[Any],
     *,
     own: bool,

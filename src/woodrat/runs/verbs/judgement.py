@@ -14,7 +14,7 @@ from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Writer
 from woodrat.records import dataclass
 from woodrat.runs import values
-from woodrat.runs.reader.recounter import open_recounter, run_record
+from woodrat.runs.reader.run_reader import open_runs, run_record
 from woodrat.runs.recorder.beginning import ref_of
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, Begun
 from woodrat.runs.steps import Judgement
@@ -116,8 +116,8 @@ def evaluate(
     context: Context, run: str, against: Moment, name: str | None, reason: str | None, key: str | None = None
 ) -> Report:
     """Compare every field that a run wrote with a moment, and store an `evaluation` of the run."""
-    with open_recounter(context) as recounter:
-        record = run_record(recounter, run)
+    with open_runs(context) as run_reader:
+        record = run_record(run_reader, run)
     called = name if name is not None else f"against {against}"
     with context.engine.view(context.tenant) as view:
         good = resolve_moment(view, against, "Nothing was written.", context.clock)

@@ -172,7 +172,7 @@ class Supposer:
     def _run(self, id: str) -> _Run:
         found = self._runs.get(id)
         if found is None:
-            found = self._runs[id] = _Run(self.tracer.recounter.bare(id))
+            found = self._runs[id] = _Run(self.tracer.run_reader.bare(id))
             for decision in found.record.decisions:
                 found.events += self._supposed_facts(found, decision)
         return found

@@ -16,11 +16,11 @@ from woodrat.canon.ids import Ref
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.errors import WoodratError
 from woodrat.explain.reader import searches
-from woodrat.explain.reader.plain_runs import PlainRun
+from woodrat.explain.reader.impact_runs import ImpactRun
 from woodrat.explain.reader.tracer import Tracer
 from woodrat.ledger.own_policy import registry
 from woodrat.runs import summary
-from woodrat.runs.reader.recounter import Recounter
+from woodrat.runs.reader.run_reader import RunReader
 from woodrat.state import observation
 from woodrat.state.observation import ASSERT
 from woodrat.testing.clock import FixedClock
@@ -178,7 +178,7 @@ def agree(acts: list[Act]) -> int:
         past = ledger if position == ledger.position else ledger.at(position)
         by_lines = asked(past, things)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Recounter, "rows", lambda self, runs: {})
+            patch.setattr(RunReader, "rows", lambda self, runs: {})
             assert asked(past, things) == by_lines, position
     assert ledger.verify(deep=True).sound
     with ledger.context.engine.view(ledger.tenant) as view:
@@ -215,7 +215,7 @@ def test_a_planted_fault_is_caught(planted: str) -> None:
     """What is left out by lines is told from whole runs."""
     with pytest.MonkeyPatch.context() as patch:
         if planted == "writes":
-            patch.setattr(PlainRun, "writes", ())
+            patch.setattr(ImpactRun, "writes", ())
         elif planted == "parts":
             parts_of = summary._parts
             patch.setattr(summary, "_parts", lambda *given: (found := parts_of(*given)) and [[], found[1]])

@@ -1,4 +1,4 @@
-"""Plain runs: what an impact asks of runs that need not be read as a whole, found for many of them at once.
+"""Impact runs: what an impact asks of runs that need not be read as a whole, found for many of them at once.
 
 The row of a run (`runs/summary.py`) says where its reads and decisions stand, if each is as its own entry says, in the
 order in which a record has them. The rest stands in the row.
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from woodrat.engines.records import KindedBody
-    from woodrat.runs.reader.recounter import Recounter
+    from woodrat.runs.reader.run_reader import RunReader
     from woodrat.runs.summary import SummaryRow
 
 OBSERVATION: Final = "observation"
 
 
-class PlainRun:
+class ImpactRun:
     """What an impact asks of a run. Its steps are made when they are asked for, without asking an engine."""
 
     def __init__(self, row: SummaryRow, written: Sequence[int], bodies: Mapping[int, KindedBody]) -> None:
@@ -61,13 +61,13 @@ def _part(entry: tuple[int, str, bytes]) -> steps.Part | None:
     return steps.part_of(kind, position, form.decode(data))
 
 
-def plain_runs(recounter: Recounter, runs: Collection[str], bodies: Mapping[int, KindedBody]) -> Iterator[PlainRun]:
+def impact_runs(run_reader: RunReader, runs: Collection[str], bodies: Mapping[int, KindedBody]) -> Iterator[ImpactRun]:
     """Yield those of some runs that need not be read as a whole; `bodies` are at hand already."""
     if not runs:
         return
-    rows = {id: row for id, row in recounter.rows(runs).items() if row.parts is not None and not row.summary.cut}
-    written = recounter.index.positions_under(WROTE, rows) if rows else {}
+    rows = {id: row for id, row in run_reader.rows(runs).items() if row.parts is not None and not row.summary.cut}
+    written = run_reader.index.positions_under(WROTE, rows) if rows else {}
     sought = {at for row in rows.values() for listed in row.parts or () for at in listed}.union(*written.values())
-    known = {**bodies, **recounter.view.bodies(sought.difference(bodies))}
+    known = {**bodies, **run_reader.view.bodies(sought.difference(bodies))}
     for id, row in rows.items():
-        yield PlainRun(row, [at for at in written.get(id, ()) if at in known], known)
+        yield ImpactRun(row, [at for at in written.get(id, ()) if at in known], known)

@@ -1,4 +1,4 @@
-"""Gaps: facts that rules asked for and did not get, in words that name stage, rule and fact.
+"""Missing facts: facts that rules asked for and did not get, in words that name stage, rule and fact.
 
 They are read from the rules as they were tried, so a decision that is being made and one that is on record tell the
 same: as the reason why nothing was decided, among the problems of a run, and in its narrative.

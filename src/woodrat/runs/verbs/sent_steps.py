@@ -1,4 +1,4 @@
-"""Told steps: the steps of a run that happened elsewhere, as a document or a caller tells them, recorded as they come.
+"""Sent steps: the steps of a run that happened elsewhere, as a document or a caller sends them, recorded as they come.
 
 A step is an object with one key, its kind (docs/reference/recording.md). What is wrong with it is refused before the
 run does anything.

@@ -1,9 +1,9 @@
-"""Cells: the values of one fact, split by what the conditions of rules can tell apart.
+"""Value classes: the values of one fact, split by what the conditions of rules can tell apart.
 
-All values of a cell answer every condition alike. Numbers are split at what they are compared with, texts as well where
-an order of texts is asked for, and by patterns; further there are the other values that are named, all that are not,
-and no value at all. Whether some text fits several patterns is tried by examples, and where none is found for a
-combination, `problem` says so.
+All values of a class (a cell) answer every condition alike. Numbers are split at what they are compared with, texts as
+well where an order of texts is asked for, and by patterns; further there are the other values that are named, all that
+are not, and no value at all. Whether some text fits several patterns is tried by examples, and where none is found for
+a combination, `problem` says so.
 """
 
 from __future__ import annotations

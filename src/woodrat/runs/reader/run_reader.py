@@ -1,4 +1,4 @@
-"""The recounter: run records, and what indexes tell of runs, of one tenant at one as-of.
+"""The run reader: run records, and what indexes tell of runs, of one tenant at one as-of.
 
 Everything here is exact and needs no model. What a run wrote, who evaluated it, and whose values a decision leaned on
 is found by the rows that were put with the entries.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
 
 
-class Recounter:
+class RunReader:
     """Run records of one tenant at one as-of."""
 
     def __init__(self, reader: Reader) -> None:
@@ -150,25 +150,25 @@ class Recounter:
 
 
 @contextmanager
-def open_recounter(context: Context, position: int | None = None) -> Iterator[Recounter]:
+def open_runs(context: Context, position: int | None = None) -> Iterator[RunReader]:
     """Give the run records of a tenant at the context's moment.
 
     With a `position`, as of that one: a page of a list that began there.
     """
     with open_reader(context if position is None else context.at(position, context.valid_at)) as reader:
-        yield Recounter(reader)
+        yield RunReader(reader)
 
 
-def run_record(recounter: Recounter, id: object) -> RunRecord:
+def run_record(run_reader: RunReader, id: object) -> RunRecord:
     """Return the record of a run; `NotFound` when there is none."""
     if not isinstance(id, str):
         problem = f"expected a run's id, got {shown(id)}"
         raise Refused([Fault("run", problem, "Send it as text, such as run_….")], NO_READ)
-    found = recounter.find(id)
+    found = run_reader.find(id)
     if found is None:
         raise NotFound(
-            f"There is no run {id} at position {recounter.through}. Nothing was changed. `runs list` lists them.",
-            {"run": id, "position": recounter.through},
+            f"There is no run {id} at position {run_reader.through}. Nothing was changed. `runs list` lists them.",
+            {"run": id, "position": run_reader.through},
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Inquiry: a predicate in the agent's code, asked, with everything it looks at recorded.
+"""Predicates: functions of the agent's code as rules, with everything they look at recorded.
 
 A predicate sees the facts through a view that records. It answers yes or no; where it raises, or answers nothing, its
 rule is unknown.
