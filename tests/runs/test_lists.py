@@ -199,7 +199,7 @@ def decided(ledger: woodrat.Past, position: int) -> None:
             for number, one in enumerate(found):
                 assert list(why_reader._decided_about(run_reader, ref, one.place, 1)) == found[number + 1 :]
             for one, (_, id, made) in zip(found, expected[::-1], strict=True):
-                record = run_reader.judged(id)
+                record = run_reader.record(id)
                 about = {name: getattr(record, name) for name in one.about}
                 assert (one.decision, one.about) == (made, about), "a line says what the record does"
 

@@ -7,7 +7,7 @@ import pytest
 import woodrat
 from woodrat.api.verbs import verbs
 from woodrat.errors import NotFound, Refused
-from woodrat.runs.step_order import STEP_KINDS, numbered_steps
+from woodrat.runs.step_order import STEP_KINDS
 
 RULES = [woodrat.Rule("rejected", {"score": {"lt": 600}}, label="Low score")]
 
@@ -33,7 +33,7 @@ def test_pages_are_the_run(ledger: woodrat.Ledger) -> None:
     record = ledger.runs.show(ledger.runs.list().items[0].id)
     pages = [ledger.runs.steps(record.id, skip=skip, limit=2) for skip in range(0, 8, 2)]
     items = [step for page in pages for step in page.items]
-    assert [step.number for step in items] == [step.number for step in numbered_steps(record)]
+    assert [step.number for step in items] == [1, 2, 3, 4, 5, 6]
     assert [step.kind for step in items] == ["read", "tool", "model", "note", "decision", "write"]
     assert {page.total for page in pages} == {6}
     assert [page.skipped for page in pages] == [0, 2, 4, 6]
@@ -93,3 +93,34 @@ def test_what_is_wrong_is_said_at_once(ledger: woodrat.Ledger) -> None:
         ledger.runs.steps(run, skip=1, step=2)
     with pytest.raises(NotFound):
         ledger.runs.steps("run_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+
+
+def test_steps_have_the_numbers_of_their_recorder() -> None:
+    """Numbers are those that a fork takes; writes of one call are one step, and a judgement is none."""
+    ledger = woodrat.open(":memory:", agent="a")
+    outer = woodrat.tool(lambda x: inner(x) + 1, name="outer")
+    inner = woodrat.tool(lambda x: x, name="inner")
+    with ledger.run("?") as run:
+        run.store([{"entity_type": "loan", "id": "1"}, {"entity_type": "loan", "id": "2"}])
+        outer(3)
+        run.decided("plan", "Postgres", because="many writers")
+    ledger.runs.judge(run.id, "good")
+    items = ledger.runs.steps(run.id).items
+    assert [(step.number, step.kind, step.inside, step.depth) for step in items] == [
+        (1, "write", None, 0),
+        (2, "tool", None, 0),
+        (3, "tool", 2, 1),
+        (4, "decision", None, 0),
+    ]
+    assert len(items[0].writes) == 2
+
+
+def test_steps_without_numbers_of_their_own_are_counted() -> None:
+    """Where an import numbers all steps alike, they are counted from 1 in time order; agents keep their names."""
+    ledger = woodrat.open(":memory:", agent="a")
+    call = {"kind": "run.tool", "step": 1}
+    first = {**call, "span": "s1", "started_at": "2026-01-05T09:00:01.000000Z", "attributes": {"agent": "planner"}}
+    second = {**call, "span": "s2", "started_at": "2026-01-05T09:00:02.000000Z", "under": "s1"}
+    (run,) = ledger.runs.import_([{"kind": "run.started", "query": "?"}, second, first, {"kind": "run.ended"}])
+    items = ledger.runs.steps(run).items
+    assert [(step.number, step.agent, step.inside) for step in items] == [(1, "planner", None), (2, None, 1)]

@@ -158,7 +158,7 @@ def _elsewhere(attributes: dict[str, Any], here: Collection[str]) -> tuple[dict[
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(text for text in _list(value) if isinstance(text, str))
+    return tuple(text for text in run_steps.listed(value) if isinstance(text, str))
 
 
 def status_of(id: str, entries: Iterable[Entry], *, recording: bool = False) -> str:
@@ -224,7 +224,7 @@ def outline_of(id: str, said: Sequence[RunStatement], judgements: Sequence[Judge
     first = min(starts, key=lambda item: item.position)
     unsettled = {
         "agent": owner is None,
-        "query": any("query" in _list(item.body.get(FALLBACK)) for item in starts),
+        "query": any("query" in run_steps.listed(item.body.get(FALLBACK)) for item in starts),
         "started_at": not started_at,
     }
     return Outline(
@@ -340,7 +340,7 @@ def _begun(starts: Iterable[Mapping[str, Any]], steps: Iterable[Part]) -> dict[s
     fallbacks: dict[str, Any] = {}
     left: list[Any] = []
     for body in starts:
-        giving_way = _list(body.get(FALLBACK))
+        giving_way = run_steps.listed(body.get(FALLBACK))
         left += giving_way
         for name, value in body.items():
             (fallbacks if name in giving_way else begun).setdefault(name, value)
@@ -396,7 +396,3 @@ def _usage(ended: RunStatement | None, steps: Iterable[Part]) -> tuple[int, int]
         sum(call.input_tokens for call in calls) if read is None else read,
         sum(call.output_tokens for call in calls) if written is None else written,
     )
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

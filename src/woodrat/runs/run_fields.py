@@ -201,7 +201,7 @@ class RunFields(Record):
         return tuple(
             {"type": kind, **item}
             for kind in ("runbook", "tool_config")
-            for item in _list(self.using.get(kind))
+            for item in run_steps.listed(self.using.get(kind))
             if isinstance(item, dict)
         )
 
@@ -214,7 +214,3 @@ class RunFields(Record):
         """Ids of the observations it leaned on: those it read, and those behind its evidence."""
         leaned: list[frozenset[str]] = [read.observations for read in self.reads]
         return frozenset().union(*leaned, *(decision.observations for decision in self.decisions))
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -710,6 +710,11 @@ def number(value: object) -> int | float | None:
     return value if type(value) in (int, float) else None  # type: ignore[return-value]
 
 
+def listed(value: object) -> list[Any]:
+    """Return a value that is a list; an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
 def mapping(value: object) -> dict[str, Any]:
     """Return a value that is an object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}

@@ -15,6 +15,7 @@ from woodrat.canon import form
 from woodrat.runs import pattern
 from woodrat.runs.margin import MISSING, NUMBER, OTHER, TEXT, Region
 from woodrat.runs.operators import holds
+from woodrat.runs.steps import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -161,8 +162,8 @@ class Axis:
         """Return what regions are sorted by: the same kind first, then the nearest."""
         same = region.kind == self.kind
         if same and isinstance(self._was, bool):
-            listed = [region.conditions.get("eq"), *_list(region.conditions.get("in"))]
-            same = any(isinstance(item, bool) for item in listed)
+            named = [region.conditions.get("eq"), *listed(region.conditions.get("in"))]
+            same = any(isinstance(item, bool) for item in named)
         distance = 0.0
         if same and region.kind == NUMBER:
             bounds = [region.conditions[op] for op in (*_ORDERS, "eq") if op in region.conditions]
@@ -222,10 +223,6 @@ class Axis:
         pairs = list(zip(self._patterns, cell.vector, strict=True))
         fits, others = (tuple(p for p, found in pairs if found is wanted) for wanted in (True, False))
         return Region(kind, conditions, fits, others)
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def _kind(value: Json) -> str:

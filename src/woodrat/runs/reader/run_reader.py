@@ -60,21 +60,16 @@ class RunReader:
         entries = entry_index.run_entries(self.view, id, self.through)
         return self.record(id, entries) if entries else None
 
-    def record(self, id: str, entries: Iterable[Entry]) -> RunRecord:
-        """Return the record that entries of a run make, with what it wrote and who evaluated it."""
+    def record(self, id: str, entries: Iterable[Entry] | None = None) -> RunRecord:
+        """Return the record of a run, with what it wrote and who evaluated it; `entries` are its own."""
         writes, judgements = self._writes(id), self._evaluations(id)
-        return record_of(id, entries, writes, judgements, recording=current.is_recorded(id), linked=self._linked)
-
-    def judged(self, id: str) -> RunRecord:
-        """Return a run's record with who evaluated it, without what it wrote and the other runs of its trace."""
-        entries = entry_index.run_entries(self.view, id, self.through)
-        return record_of(id, entries, judgements=self._evaluations(id), recording=current.is_recorded(id))
+        told = entry_index.run_entries(self.view, id, self.through) if entries is None else entries
+        return record_of(id, told, writes, judgements, recording=current.is_recorded(id), linked=self._linked)
 
     def bare(self, id: str, entries: Iterable[Entry] | None = None) -> RunRecord:
         """Return a run's record without what it wrote and who evaluated it, which is quicker; `entries` are its own."""
-        if entries is None:
-            entries = entry_index.run_entries(self.view, id, self.through)
-        return record_of(id, entries, recording=current.is_recorded(id))
+        told = entry_index.run_entries(self.view, id, self.through) if entries is None else entries
+        return record_of(id, told, recording=current.is_recorded(id))
 
     def _linked(self, id: str, traceparent: str | None) -> set[str]:
         """Return the other runs of a run's trace: what an index says, and the run that the trace's own id spells."""

@@ -150,7 +150,7 @@ def _decided_about(
                     yield _Decided(place, run, _about(row.summary), made)
                 continue
             if run not in records:
-                record = run_reader.judged(run)
+                record = run_reader.record(run)
                 records[run] = record, {each.position: each for each in record.decisions}
             record, decisions = records[run]
             decision = decisions.get(at)

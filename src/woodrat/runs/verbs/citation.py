@@ -22,6 +22,7 @@ from woodrat.log.erasure import ERASED
 from woodrat.merge import fold, snapshot
 from woodrat.runs import values
 from woodrat.runs.recorder.reads import OBSERVATIONS_MAX
+from woodrat.runs.steps import listed, mapping
 from woodrat.state.asof import AsOf
 from woodrat.state.redaction import NOTHING, Hidden
 from woodrat.state.schema import schema_name
@@ -159,11 +160,11 @@ class Citations:
     def is_gone(self, item: object) -> bool:
         """Return whether a field of a read shows what was erased."""
         named = _named(item)
-        return any(map(self._erased, named)) if named else _object(item).get("value") == ERASED
+        return any(map(self._erased, named)) if named else mapping(item).get("value") == ERASED
 
     def kept(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the body of a read as an erasure would have left it; none where nothing that it read was erased."""
-        fields = _object(body.get("fields"))
+        fields = mapping(body.get("fields"))
         gone = {name: {"value": ERASED} for name, item in fields.items() if _named(item) and self.is_gone(item)}
         return {**body, "fields": {**fields, **gone}} if gone else None
 
@@ -203,7 +204,7 @@ class Citations:
             yield self._beyond(as_of)
         elif as_of is not None and as_of != position and self._own:
             yield Fault("/as_of", f"{about}: got {shown(as_of)}", "Send the position it read at, or leave it out.")
-        gone = {name for name, item in _object(fields).items() if self.is_gone(item)}
+        gone = {name for name, item in mapping(fields).items() if self.is_gone(item)}
         found = body.get("found", True) is True
         if found is not log.found and not gone:
             known, remedy = ("known", "found") if log.found else ("not known", "not found")
@@ -219,7 +220,7 @@ class Citations:
             yield Fault("/edited", f"{about}: only a fork has fields that were edited", remedy)
         if values.is_cut(fields):
             return
-        listed = _object(fields)
+        listed = mapping(fields)
         hidden: frozenset[str] | None = None
         for name, item in listed.items():
             if name in gone:
@@ -246,7 +247,7 @@ class Citations:
                 if not agrees:
                     was = _told({"value": value, "observations": list(log.observations[name])})
                     yield ReadDifference(path, f"{about}: {name} was {was}, not {_told(item)}", _REMEDY)
-        aside = listed.keys() | _object(edited).keys()
+        aside = listed.keys() | mapping(edited).keys()
         if not values.is_cut(edited):
             for name in sorted((log.values.keys() | log.large) - aside):
                 problem = f"{about}: {name} had a value, and is left out"
@@ -309,8 +310,8 @@ _REMEDY: Final = "Send what was read at that position, or the position it was re
 
 def _named(item: object) -> list[object]:
     """Return the observations that a field of a read names, each once."""
-    told = _object(item)
-    named = [told.get("observation"), *_list(told.get("observations"))]
+    told = mapping(item)
+    named = [told.get("observation"), *listed(told.get("observations"))]
     return list({id: None for id in named if isinstance(id, str)})
 
 
@@ -321,11 +322,11 @@ def _is_nothing(item: object) -> bool:
 
 def _agree(item: object, observations: tuple[str, ...]) -> bool:
     """Return whether a field of a read names the observations that set its value; one of several may stand for all."""
-    told = _object(item)
+    told = mapping(item)
     one, several = told.get("observation"), told.get("observations")
     if one is not None and _id(one) not in observations:
         return False
-    return several is None or {_id(id) for id in _list(several)} == set(observations[:OBSERVATIONS_MAX])
+    return several is None or {_id(id) for id in listed(several)} == set(observations[:OBSERVATIONS_MAX])
 
 
 def _id(name: object) -> object:
@@ -345,7 +346,7 @@ def _told(item: object) -> str:
     """Return a field of a read in words: its value and the observations."""
     named = [str(id) for id in _named(item)]
     ids_told = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
-    value = shown(_object(item).get("value")).rsplit(" (", 1)[0]
+    value = shown(mapping(item).get("value")).rsplit(" (", 1)[0]
     return f"{value} ({ids_told})" if named else value
 
 
@@ -373,29 +374,29 @@ def _read(body: Mapping[str, Any]) -> Iterator[_Cited]:
     yield _Cited("", entity, None, log, position, "")
     if body.get("as_of") is not None:
         yield _Cited("", entity, None, log, body["as_of"], "")
-    for field, item in _object(body.get("fields")).items():
+    for field, item in mapping(body.get("fields")).items():
         recalls = body.get("within") == RECALL and entity is None
         about = field if recalls else entity  # a recall names each entity that it found
         for name in ("observation", "observations"):
-            named = _object(item).get(name)
+            named = mapping(item).get(name)
             if named is not None:
                 path = f"/fields/{pointer_part(str(field))}"
                 yield _Cited(path, about, named, log, position, name)
 
 
 def _decided(body: Mapping[str, Any]) -> Iterator[_Cited]:
-    for name, origin in _object(body.get("facts_origin")).items():
+    for name, origin in mapping(body.get("facts_origin")).items():
         yield from _origin(origin, f"/facts_origin/{pointer_part(str(name))}")
-    for number, origin in enumerate(_list(body.get("on"))):
+    for number, origin in enumerate(listed(body.get("on"))):
         yield from _origin(origin, f"/on/{number}")
-        yield from _origin(_object(origin).get("origin"), f"/on/{number}/origin")
-    for number, tried in enumerate(_list(body.get("rules"))):
-        for place, condition in enumerate(_list(_object(tried).get("conditions"))):
-            yield from _origin(_object(condition).get("origin"), f"/rules/{number}/conditions/{place}/origin")
+        yield from _origin(mapping(origin).get("origin"), f"/on/{number}/origin")
+    for number, tried in enumerate(listed(body.get("rules"))):
+        for place, condition in enumerate(listed(mapping(tried).get("conditions"))):
+            yield from _origin(mapping(condition).get("origin"), f"/rules/{number}/conditions/{place}/origin")
 
 
 def _origin(origin: object, path: str) -> Iterator[_Cited]:
-    told = _object(origin)
+    told = mapping(origin)
     if told.get("kind") == "read":
         yield _Cited(
             path, told.get("entity"), told.get("observations"), told.get("log"), told.get("position"), "observations"
@@ -403,18 +404,10 @@ def _origin(origin: object, path: str) -> Iterator[_Cited]:
 
 
 def _started(body: Mapping[str, Any]) -> Iterator[_Cited]:
-    basis, using = _object(body.get("basis")), _object(body.get("using"))
+    basis, using = mapping(body.get("basis")), mapping(body.get("using"))
     yield _Cited("/basis", None, None, basis.get("log"), basis.get("position"), "")
     for kind in ("runbook", "tool_config"):
-        for number, item in enumerate(_list(using.get(kind))):
-            told = _object(item)
+        for number, item in enumerate(listed(using.get(kind))):
+            told = mapping(item)
             path, version = f"/using/{kind}/{number}", told.get("version")
             yield _Cited(path, told.get("entity"), told.get("observation"), basis.get("log"), version, "observation")
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -46,26 +46,20 @@ _ABOUT: Final = frozenset(
 _END: Final = frozenset({"steps", "answer", "status", "error", "usage"})
 
 
-def record(log: LocalLog, recordings: Recordings, key: str | None = None, *, own: bool = False) -> tuple[str, ...]:
+def record(
+    log: LocalLog,
+    recordings: Recordings,
+    key: str | None = None,
+    *,
+    own: bool = False,
+    accounts: dict[str, bytes] | None = None,
+) -> tuple[str, ...]:
     """Record the runs of a document: recordings, told runs, or a list of entries; return their ids.
 
     With a key the same document is recorded once, also where telling it was cut off in between. With `own` they must be
-    runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise.
+    runs of this ledger's agent, and nothing in them may be said in the name of another: `Forbidden` otherwise. With
+    `accounts` nothing is recorded: they get a digest of what the document says of each run that it can be told by.
     """
-    return _record(log, recordings, key, own=own, accounts=None)
-
-
-def check(log: LocalLog, recordings: Recordings, key: str | None = None, *, own: bool = False) -> dict[str, bytes]:
-    """Raise for what `record` would; return a digest of what the document says of each run that it can be told by."""
-    accounts: dict[str, bytes] = {}
-    _record(log, recordings, key, own=own, accounts=accounts)
-    return accounts
-
-
-def _record(
-    log: LocalLog, recordings: Recordings, key: str | None, *, own: bool, accounts: dict[str, bytes] | None
-) -> tuple[str, ...]:
-    """Record a document, or with `accounts` only check it."""
     context = log.context
     if key is not None:
         check_key(key)
@@ -120,11 +114,12 @@ def _check_files(log: LocalLog, files: Sequence[RecordingSource], key: str | Non
     for file in files:
         try:
             for batch in file.batches():
+                accounts: dict[str, bytes] = {}
                 try:
-                    accounts = check(log, batch.recordings(), _part(key, number), own=own)
+                    record(log, batch.recordings(), _part(key, number), own=own, accounts=accounts)
                 except Refused as refusal:
                     faults += batch.placed(refusal.faults)
-                    accounts = {}
+                    accounts.clear()
                 for run, account in accounts.items():
                     known = seen.setdefault(run, (account, batch.name))
                     if known[0] != account:
