@@ -14,9 +14,7 @@ from woodrat.engines.engine import Engine
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.in_memory import InMemoryEngine
 from woodrat.ledger.own_policy import registry
-from woodrat.runs.index import leaning_positions
 from woodrat.runs.projection import project
-from woodrat.runs.reader.run_reader import open_runs
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.decisions import decide
 from woodrat.runs.rules import Rule
@@ -372,15 +370,6 @@ def test_a_rebuild_leads_to_the_same_answers(ledger: woodrat.Ledger) -> None:
     assert (past.runs.show(RUN), past.why("loan/42"), past.runs.list()) == found
 
 
-def test_a_rebuild_loses_nothing(ledger: woodrat.Ledger) -> None:
-    """After everything derived was made again, records and reasons are the same."""
-    write(ledger, loan())
-    ledger.store({"entity_type": "loan", "id": "42", "status": "rejected"}, run=RUN, step=4)
-    before = ledger.runs.show(RUN), ledger.why("loan/42")
-    ledger.rebuild()
-    assert (ledger.runs.show(RUN), ledger.why("loan/42")) == before
-
-
 def test_a_file_that_cannot_be_written_answers_too(tmp_path: Path) -> None:
     """A ledger opened for reading alone reads what its index lacks from the log."""
     path = tmp_path / "one.db"
@@ -470,15 +459,3 @@ def test_a_run_is_running_until_its_block_is_left(ledger: woodrat.Ledger) -> Non
         assert ids_of(ledger.runs.list(status="running")) == [run.id]
     assert ledger.runs.show(run.id).status == "done"
     assert ledger.runs.list(status="running").items == ()
-
-
-def test_decisions_are_found_by_entity_and_field(ledger: woodrat.Ledger) -> None:
-    """Decisions with evidence from an entity are found, or those from one field of it."""
-    write(ledger, loan())
-    write(ledger, leaning())
-    with open_runs(ledger.context) as run_reader:
-        ref = run_reader.members("loan/42")[0]
-        every = leaning_positions(run_reader.index, ref, None)
-        assert len(every) == 2
-        assert leaning_positions(run_reader.index, ref, ["creditScore"]) == every
-        assert leaning_positions(run_reader.index, ref, ["credit"]) == set()

@@ -17,6 +17,7 @@ from woodrat.merge import blame, fold
 from woodrat.records import dataclass
 from woodrat.runs import steps
 from woodrat.runs.evidence import LaterChange
+from woodrat.runs.record import RunRecord
 from woodrat.runs.steps import Read
 from woodrat.runs.values import REDACTED
 from woodrat.state.asof import AsOf
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from woodrat.explain.remake import DecisionNow
     from woodrat.merge.rules import Rules
     from woodrat.merge.snapshot import Snapshot
-    from woodrat.runs.record import RunRecord
+    from woodrat.runs.summary import RunSummary
 
 REMEMBERED_MAX: Final = 4_096
 """How many answers of a kind are remembered while decisions are compared."""
@@ -145,7 +146,7 @@ class StaleComparison:
 
     made: RecordedDecision
     """The decision."""
-    record: RunRecord | RunLine
+    record: RunRecord | RunSummary
     """Its run."""
     differences: tuple[BeliefDifference, ...]
     """What is believed otherwise, of what it looked at."""
@@ -173,16 +174,6 @@ class StaleComparison:
         )
 
 
-class RunLine(NamedTuple):
-    """What an index says of a run that need not be read: all it read was of the present."""
-
-    agent: str | None
-    query: str | None
-    subject: str | None
-    answer: Json
-    reads: tuple[Read, ...] = ()
-
-
 class Spoken(NamedTuple):
     """What was said of an entity and of those it is joined with, and what is believed of it."""
 
@@ -199,7 +190,7 @@ class Spoken(NamedTuple):
 def compare(beliefs: Beliefs, made: RecordedDecision) -> StaleComparison | None:
     """Compare what a decision looked at with what is believed; none when it is believed as it was."""
     looked, values = evidence(made.decision), made.decision.known_facts
-    record: RunRecord | RunLine | None = None
+    record: RunRecord | RunSummary | None = None
     now: dict[str, Fact] = {}
     differences: list[BeliefDifference] = []
     for key, origin, ref in made.read:
@@ -210,7 +201,7 @@ def compare(beliefs: Beliefs, made: RecordedDecision) -> StaleComparison | None:
             record = beliefs.run(made.run)
             if not is_part(_KIND, made.body, record.agent):
                 return None
-        read = read_by(record, origin) if record.reads else None
+        read = read_by(record, origin) if isinstance(record, RunRecord) else None
         if read is not None and not read.present:
             continue  # it asked for a moment, and would be told the same
         was, field = named_observations(origin), str(origin["field"])
@@ -232,7 +223,7 @@ def compare(beliefs: Beliefs, made: RecordedDecision) -> StaleComparison | None:
     return StaleComparison(made, record, tuple(differences), remade)
 
 
-def read_by(record: RunRecord | RunLine, origin: Mapping[str, Any]) -> Read | None:
+def read_by(record: RunRecord, origin: Mapping[str, Any]) -> Read | None:
     """Return the read that a fact came from: of several at one position one that saw the same, best of the present."""
     entity, position, named = origin.get("entity"), origin.get("position"), set(named_observations(origin))
     reads = [read for read in record.reads if read.entity == entity and read.as_of == position]
@@ -268,7 +259,7 @@ class Beliefs:
         self._known: dict[str, bool] = {}
         self._versions: dict[Ref, int] = {}
         self._spoken: dict[tuple[Ref, str | None], Spoken] = {}
-        self._plain: dict[str, RunLine] = {}
+        self._plain: dict[str, RunSummary] = {}
         self._remade: dict[bytes, Remade] = {}
         self.last_run: tuple[str, int, RunRecord] | None = None
         """The run asked about last, its last position, and its record."""
@@ -287,12 +278,9 @@ class Beliefs:
                 if ref not in self._versions:
                     refs[ref] = None
         tracer.reader.gather(refs)
-        self._plain = {}
         rows = tracer.run_reader.rows(runs)
         plain = {id: row.summary for id, row in rows.items() if row.plain and not row.summary.cut}
-        for id in plain.keys() - tracer.with_moments(plain):
-            run = plain[id]
-            self._plain[id] = RunLine(run.agent, run.query, run.subject, run.answer)
+        self._plain = {id: plain[id] for id in plain.keys() - tracer.with_moments(plain)}
 
     def remade(self, made: RecordedDecision) -> Remade:
         """Return what makes a decision again; those by the same rules share it."""
@@ -302,7 +290,7 @@ class Beliefs:
             found = _bounded(self._remade)[key] = Remade(made.decision)
         return found
 
-    def run(self, id: str) -> RunRecord | RunLine:
+    def run(self, id: str) -> RunRecord | RunSummary:
         """Return the record of a run; that of the later moment serves where nothing was added to it since."""
         if (plain := self._plain.get(id)) is not None:
             return plain
