@@ -50,8 +50,6 @@ _TROUBLE = re.compile("[\0\ud800-\udfff]")
 _ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{4,}")
 _GLIMPSE_ITEMS = 32  # of a value too long to walk, that many items are enough for a preview
 _GLIMPSE_LEVELS = 3
-_SMALL_BYTES_MAX = 1_024  # a value is measured by its parts up to here, and by its spelling beyond
-_NUMBER_BYTES_MAX = 32  # what a number, a boolean or null takes at most
 _SCALAR_BYTES = 16  # what a number, a boolean or null counts for
 _FULL_BYTES_MAX = 64  # what is kept of a value as it is when its entry is full
 
@@ -74,8 +72,6 @@ def _measured(found: Json, bytes_max: int, preview_characters: int) -> tuple[Jso
             return found, len(found) + 2  # it fits even if every character needs an escape
     elif type(found) is not list and type(found) is not dict:
         return found, _SCALAR_BYTES
-    elif (most := _at_most(found)) is not None and most <= bytes_max:
-        return found, most
     data = form.serialise(found)
     if len(data) <= bytes_max or is_mark(found):
         return found, len(data)
@@ -89,36 +85,6 @@ def _cut(value: Json, data: bytes, preview_characters: int) -> dict[str, Json]:
         shown = value if isinstance(value, str) else data[: preview_characters * 4].decode("utf-8", "ignore")
         cut["preview"] = shown[:preview_characters]
     return cut
-
-
-def _at_most(value: Json) -> int | None:
-    """Return how many bytes a small value takes at most; none for a larger one, which has to be spelled to know."""
-    kind = type(value)
-    if kind is str:
-        return len(value) * 6 + 2  # type: ignore[arg-type]
-    if kind is dict:
-        items: dict[str, Json] = value  # type: ignore[assignment]
-        total = sum(map(len, items)) * 6 + len(items) * 4 + 2
-        inner: Iterable[Json] = items.values()
-    elif kind is list:
-        inner = value  # type: ignore[assignment]
-        total = len(value) + 2  # type: ignore[arg-type]
-    else:
-        return _NUMBER_BYTES_MAX
-    if total > _SMALL_BYTES_MAX:
-        return None
-    for item in inner:
-        within = type(item)
-        if within is str or within is dict or within is list:
-            size = _at_most(item)
-            if size is None:
-                return None
-            total += size
-        else:
-            total += _NUMBER_BYTES_MAX
-        if total > _SMALL_BYTES_MAX:
-            return None
-    return total
 
 
 def plain(value: object, hidden: Container[str] = NOTHING) -> Json:

@@ -110,12 +110,7 @@ def make_decision(
         _note_undecided(run, begun, missing_facts.undecided(values.text(stage), mode, lacking))
         raise refusal
     if begun is not None:
-        body = {**begun.body(run.id), "stage": values.text(stage), **rule.body_of(verdict, sourced, hidden)}
-        if verdict.rationale is not None:
-            body["rationale"] = verdict.rationale
-        if further := run.hidden_further(hidden):
-            body["redact"] = further
-        run.record_step("run.decided", begun, body)
+        _record(run, begun, verdict, rule.body_of(verdict, sourced, hidden), hidden)
         if lacking:
             run.keep_missing(missing_facts.problems(values.text(stage), lacking))
     return verdict
@@ -145,15 +140,22 @@ def make_choice(
     begun = run.begin_step()
     if begun is None:
         return replace(verdict, run=None)
-    body = {**begun.body(run.id), "stage": values.text(stage), **body}
-    if verdict.rationale is not None:
-        body["rationale"] = verdict.rationale
-    if further := run.hidden_further(hidden):
-        body["redact"] = further
-    run.record_step("run.decided", begun, body)
+    _record(run, begun, verdict, body, hidden)
     if left_out:
         run.keep_missing([f"{values.text(stage)}: {left_out} facts were left out, the first {FACTS_MAX} are recorded"])
     return replace(verdict, span=begun.span)
+
+
+def _record(
+    run: StepRecorder, begun: Begun, verdict: Verdict, body: Mapping[str, Json], hidden: frozenset[str]
+) -> None:
+    """Record a decision, of which `body` says what was chosen and on what facts."""
+    said: dict[str, Json] = {**begun.body(run.id), "stage": values.text(verdict.stage), **body}
+    if verdict.rationale is not None:
+        said["rationale"] = verdict.rationale
+    if further := run.hidden_further(hidden):
+        said["redact"] = further
+    run.record_step("run.decided", begun, said)
 
 
 def _chooser(run: StepRecorder, model: str | None) -> dict[str, Json]:
