@@ -4,7 +4,7 @@ ledger = woodrat.open("agents.db", tenant="lending", agent="loan-officer")
 ledger.store([{"entity_type": "contact", "name": "Ana Rivera", "city": "Barcelona"}])
 ledger.show("contact/Ana Rivera").fields["city"]
 
-A name is imported from its module when it is first used, so a program pays for what it uses.
+A name is imported from its module on first use, so a program pays only for the parts it uses.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ _ADAPTERS = {
     "openai_agents": "openai-agents",
     "pydantic_ai": "pydantic-ai",
 }
-"""The recorders of frameworks, each with the extra that installs what it needs."""
+"""The recorders of frameworks, each with the extra that installs its dependencies."""
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from woodrat.canon.digest import base32
 
 
 class Clock(Protocol):
-    """Time and randomness, as the shell asks for them."""
+    """Time and randomness for the shell."""
 
     def now(self) -> str:
         """Return the present moment, fixed-width UTC."""
@@ -28,7 +28,7 @@ class SystemClock:
 
     def __init__(self, zone: str | None = None) -> None:
         self.zone = zone
-        """Name of the time zone by which days are meant, such as `Europe/Madrid`; None: UTC."""
+        """Name of the time zone of days, such as `Europe/Madrid`; None: UTC."""
 
     def now(self) -> str:
         return moment.from_micros(time.time_ns() // 1_000)
@@ -44,7 +44,7 @@ def zone_of(clock: Clock) -> str | None:
 
 
 def monotonic() -> float:
-    """Return seconds of a clock that only goes forward: to wait by, never to be recorded."""
+    """Return seconds of a monotonic clock: for waiting, never for records."""
     return time.monotonic()
 
 

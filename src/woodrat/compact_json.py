@@ -1,9 +1,9 @@
-"""Compact JSON: what a list shows of a record unless everything is asked for.
+"""Compact JSON: the short form of records in lists, unless the caller wants details.
 
-A record class says in `COMPACT` which members a list shows: its reference, its values, and what is needed to ask
-further. The rest, such as where each value came from, is there on request. The members that stay have the names and the
-form that they have in the whole record (`record_json.py`), so whoever reads compact records reads whole ones too.
-A class without `COMPACT` is short enough to be shown whole.
+A record class lists in `COMPACT` the members in a list: its reference, its values, and the keys for further calls.
+Other members, such as the origin of each value, are available on request. The remaining members have the same names and
+form as in the whole record (`record_json.py`), so one reader handles both. A class without `COMPACT` is short enough to
+be shown whole.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from woodrat.record_json import (
 from woodrat.records import is_record
 
 PREFIX = "Compact"
-"""What the name of a compact record begins with in a document."""
+"""Prefix of the name of a compact record in a document."""
 
 
 @cache
 def compact_form(kind: Any) -> Form:
-    """Return how values of a type are written where only the members of `COMPACT` are shown; it cannot be read."""
+    """Return the write-only form of a type with only the members of `COMPACT`."""
     origin, inside = get_origin(kind), get_args(kind)
     if not is_shortened(kind):
         return form_of(kind)
@@ -49,13 +49,13 @@ def compact_form(kind: Any) -> Form:
 
 
 def members(kind: Any) -> tuple[str, ...] | None:
-    """Return the members that a list shows of a record; none where it shows all of them."""
+    """Return the members of a record in lists; None if all."""
     named: tuple[str, ...] | None = getattr(kind, "COMPACT", None)
     return kind.compact_members() if hasattr(kind, "compact_members") else named
 
 
 def is_shortened(kind: Any) -> bool:
-    """Return whether compact values of a type have fewer members than whole ones."""
+    """Return True if compact values of a type have fewer members than whole ones."""
     return members(kind) is not None or any(is_shortened(part) for part in get_args(kind))
 
 
@@ -99,7 +99,7 @@ def _sentence(kind: Any) -> str:
 
 
 def _chosen(kind: Any, describe: Describe) -> dict[str, Any]:
-    """Return the schema of a class that describes itself, with the members that are shown alone."""
+    """Return the schema of a class that describes itself, with only the compact members."""
     whole = kind.json_schema(describe)
     properties = {name: whole["properties"][name] for name in members(kind) or ()}
     required = [name for name in whole["required"] if name in properties]
@@ -107,12 +107,12 @@ def _chosen(kind: Any, describe: Describe) -> dict[str, Any]:
 
 
 def compact_schema(kind: Any, describe: Describe) -> dict[str, Any]:
-    """Return the JSON Schema of compact values of a type; `describe` does so for what is shown whole."""
+    """Return the JSON Schema of compact values of a type; `describe` does so for whole values."""
     return describe(CompactKind(kind)) if is_shortened(kind) else describe(kind)
 
 
 class CompactKind(NamedForm):
-    """A type whose values are shown compact."""
+    """A type with compact values."""
 
     def __init__(self, kind: Any) -> None:
         named = is_record(get_origin(kind) or kind) or hasattr(kind, "from_json")

@@ -1,7 +1,7 @@
-"""The context: what a room is handed to do its work for one tenant.
+"""The context: everything a room needs to work for one tenant.
 
-The library makes one when a ledger is opened and hands it down; a room never asks the library for anything. It is a
-value: to read at another moment, or to write as another agent, is to have another context (`records.replace`).
+The library makes one when a ledger is opened and passes it down; a room never calls the library. It is a
+value: reading at another moment, or writing as another agent, means another context (`records.replace`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Watch(Protocol):
-    """Has a say before a write, and is told when it is durable; the signer of checkpoints is one."""
+    """Checks a write before it happens, and is notified when it is durable; the signer of checkpoints is one."""
 
     def check(self) -> None:
         """Raise unless the log may be written to."""
@@ -36,7 +36,7 @@ class Watch(Protocol):
 
 
 class ErasureKeys(Protocol):
-    """The folder of keys, as far as erasures need it."""
+    """The part of the keys folder that erasures need."""
 
     @property
     def folder(self) -> str:
@@ -44,7 +44,7 @@ class ErasureKeys(Protocol):
 
     @property
     def erasure(self) -> bytes | None:
-        """The erasure key; none where there is no such key."""
+        """The erasure key; None if there is no such key."""
 
     def remember(self, erasures: Iterable[Erasure]) -> bool:
         """Note erasures that are not noted yet; return whether the folder could be written."""
@@ -54,7 +54,7 @@ class ErasureKeys(Protocol):
 
 
 class Erasures(Protocol):
-    """What was erased in a log, by what its erasures say and the erasure key recognises."""
+    """The erased data of a log, as its erasures describe it and the erasure key recognises it."""
 
     @property
     def keys(self) -> ErasureKeys:
@@ -66,25 +66,25 @@ class Erasures(Protocol):
 
     @property
     def macs(self) -> frozenset[str]:
-        """What was erased, as MACs."""
+        """The erased data, as MACs."""
 
     def follow(self, view: View) -> bool:
-        """Take in what was erased since; return whether anything was ever erased and the key is here."""
+        """Load new erasures; return True if there is any erasure and the key is here."""
 
     def record(self, kind: str, body: bytes) -> int | None:
-        """Return the position of the erasure that took a record; `follow` comes first."""
+        """Return the position of the erasure that removed a record; call `follow` first."""
 
     def name(self, name: str) -> int | None:
-        """Return the position of the erasure that took what goes by a name."""
+        """Return the position of the erasure that removed the holder of a name."""
 
     def idempotency_key(self, agent: str, key: str) -> int | None:
-        """Return the position of the erasure that took what an agent's idempotency key was used for."""
+        """Return the position of the erasure that removed the write of an agent's idempotency key."""
 
     def field(self, ref: Ref, field: str) -> bool:
         """Return whether a field of an entity was erased."""
 
     def link(self, digest: bytes) -> Link | None:
-        """Return what stands in place of an erased observation; none of one that was not erased."""
+        """Return the replacement of an erased observation; None if it was not erased."""
 
 
 class StandIn(Protocol):
@@ -99,7 +99,7 @@ class Context:
     """One tenant of an engine, at a moment on two clocks, and how it is written to."""
 
     engine: Engine
-    """Where the log is kept."""
+    """The engine of the log."""
     tenant: TenantId
     """Whose log it is."""
     policies: Mapping[str, Policy]
@@ -107,33 +107,34 @@ class Context:
     clock: Clock
     """Time, randomness and fresh ids."""
     agent: str = ""
-    """Who writes; empty where nothing is written."""
+    """The writing agent; empty for reads only."""
     moment: int | str = "now"
     """The moment reads are answered at: a position, a time, `now`, a tag or a run."""
     valid_at: str | None = None
-    """Reads count only what was true by this time; None: whenever it was true."""
+    """Reads count only values true by this time; None: no limit."""
     erasures: Erasures | None = None
-    """What was erased here, and is not to come back; None where nobody asks."""
+    """Erased data that must not come back; None if not checked."""
     watch: Watch | None = None
-    """The signer of checkpoints, where there is one."""
+    """The signer of checkpoints, if there is one."""
     hidden: frozenset[str] = frozenset()
     """Keys whose values are redacted before anything is written."""
     keys: str | PathLike[str] | None = None
     """The folder of keys; None: the user's own."""
     stand_in: StandIn | None = None
-    """Who takes writes in place of the log; None: the log does."""
+    """The stand-in that takes writes in place of the log; None: the log takes them."""
     strict: frozenset[str] = frozenset()
-    """What writes have to state: `types` refuses types without a schema, `times` observations without `observed_at`."""
+    """Required parts of writes: `types` refuses types without a schema, `times` observations without `observed_at`."""
     first_schemas: Mapping[str, Schema] | None = None
-    """What types get with their first record, in place of a built-in schema or none."""
+    """Schemas registered with the first record of a type, in place of a built-in schema or none."""
     served: bool = False
-    """Whether a server answers here for many, and brings indexes on in the background: then a recall leaves to that
-    what takes longer than a moment."""
+    """Whether this is a server with many clients that updates indexes in the background: then a recall leaves long
+    index work to that.
+    """
     opened: View | None = None
     """A view that reads are answered from; None: each opens one."""
 
     def is_same_log(self, other: Context) -> bool:
-        """Return whether another context is of the same log, also where the same file was opened twice."""
+        """Return True if another context is of the same log, even if the same file was opened twice."""
         if self.tenant != other.tenant:
             return False
         if self.engine is other.engine:
@@ -150,11 +151,11 @@ class Context:
         return self if view is self.opened else replace(self, opened=view)
 
     def at(self, moment: int | str, valid_at: str | None) -> Context:
-        """Return the same at another moment on both clocks."""
+        """Return the same context at another moment on both clocks."""
         return self._copy(moment, valid_at, self.stand_in, self.first_schemas)
 
     def taken_by(self, stand_in: StandIn) -> Context:
-        """Return the same with a stand-in that takes its writes."""
+        """Return the same context with a stand-in for its writes."""
         return self._copy(self.moment, self.valid_at, stand_in, self.first_schemas)
 
     def offering(self, schemas: Mapping[str, Schema]) -> Context:

@@ -8,8 +8,8 @@
     ├── Unavailable   the engine cannot answer now; the same call may be sent again
     └── Corrupt       stored bytes do not match their digest; stop and verify
 
-Each class has a stable `code` that every surface shows, and a message of four parts: what, which value,
-what happened to the data, what to do.
+Each class has a stable `code` that every surface shows, and a message of four parts: the subject, its value, the effect
+on the data, the remedy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN_CHARACTERS_MAX = 80
 """Longest rendering of a value inside a message; the rest is cut and the cut is shown."""
 
 SHOWN_FAULTS_MAX = 20
-"""How many faults a message spells out; `faults` always holds all of them."""
+"""Most faults in a message; `faults` always holds all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Fault:
     path: str
     """Where: a JSON Pointer into the input (`/3/city`), or the name of an argument (`tenant`)."""
     problem: str
-    """What is wrong, with the value, in one clause without a full stop."""
+    """The problem, with the value, in one clause without a full stop."""
     remedy: str
-    """What to do about it, as one sentence."""
+    """The remedy, as one sentence."""
 
     def under(self, prefix: str) -> Fault:
         """Return this fault with `prefix` put before its path."""
@@ -43,7 +43,7 @@ class Fault:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fault as plain JSON."""
-        # By hand: what derives the JSON of records stands above the errors.
+        # Written by hand: the module that derives the JSON of records imports this one.
         return {"path": self.path, "problem": self.problem, "remedy": self.remedy}
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Refused(WoodratError):
 
 
 class Forbidden(WoodratError):
-    """The caller may not do this. Nothing was written; ask for a key with the grant."""
+    """The caller may not do this. Nothing was written; use a key with the grant."""
 
     code = "forbidden"
 

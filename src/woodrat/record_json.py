@@ -1,13 +1,13 @@
-"""Record JSON: what a record looks like as plain JSON, and back, worked out from its fields.
+"""Record JSON: records as plain JSON, and back, derived from their fields.
 
-The form is whole. Every field stands under its name in Python, then what the class derives from them (`derived`), so a
-program on the other side of a server can hold the very record again. A record that gains a field gains it here, in the
-wire form and in the OpenAPI document.
+The form is whole. Every field has its Python name, then come derived properties (`derived`), so a program on the other
+side of a server can restore the same record. A record that gains a field gains it here, in the wire form and in the
+OpenAPI document.
 
-A tuple is an array, `Hex` is hex, other bytes are base64, a reference is its text, a mapping whose keys are no text
-is an array of pairs. Where a field may hold records of several classes, `record` names the class. A reader ignores what
-it does not know, and gives a field that is missing its default. A class that has `from_json` of its own is written by
-its own `to_json`, and may describe itself by `json_schema`.
+A tuple is an array, `Hex` is hex, other bytes are base64, a reference is its text, a mapping with non-text keys is an
+array of pairs. Where a field may hold records of several classes, `record` names the class. A reader ignores unknown
+members, and gives missing fields their defaults. A class with its own `from_json` is written by its own `to_json`, and
+may describe itself by `json_schema`.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ else:
 
 
 class Record:
-    """What a verb returns, or a part of it."""
+    """The result of a verb, or a part of it."""
 
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as plain JSON: its fields, and what is derived from them, by their names."""
+        """Return the record as plain JSON: its fields and derived properties, by their names."""
         form = _FORMS.get(self.__class__) or _form(self.__class__)
         record: dict[str, Any] = form.write(self)
         return record
@@ -69,7 +69,7 @@ class Record:
 _TAG: Final = "record"
 _PLAIN: Final[Mapping[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _OPEN: Final = (Any, object)
-"""Types of what is JSON already and is not looked into."""
+"""Types that are JSON already and are not converted."""
 
 
 class Form:
@@ -92,7 +92,7 @@ class Form:
 
 
 _FORMS: Final[dict[type, Form]] = {}
-"""Forms of classes whose records were written before: quicker to find than by `form_of`."""
+"""Cache of forms by class: faster than `form_of`."""
 
 
 def _form(kind: type) -> Form:
@@ -109,17 +109,17 @@ def write(kind: Any, value: Any) -> Any:
 
 
 def read(kind: Any, value: Any) -> Any:
-    """Return the value of a type that `write` wrote. What is wrong with it is a KeyError, TypeError or ValueError."""
+    """Return the value of a type that `write` wrote. An invalid value raises KeyError, TypeError or ValueError."""
     return form_of(kind).read(value)
 
 
 class NamedForm:
-    """Another form of a type, which a document describes under a name of its own."""
+    """Another form of a type, with its own name in documents."""
 
     kind: Any
     """The type."""
     name: str
-    """The name; empty where it is described where it stands."""
+    """The name; empty for a schema described inline."""
 
     def schema(self, describe: Describe) -> dict[str, Any]:
         """Return the JSON Schema of its values."""
@@ -140,7 +140,7 @@ def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
             return form_of(kind).schema(describe)
         name = component(kind)
         if name not in components:
-            components[name] = {}  # so that a record may hold records of its own class
+            components[name] = {}  # so that a record may contain records of its own class
             components[name] = form_of(kind).schema(describe)
         return {"$ref": f"#/components/schemas/{name}"}
 
@@ -148,12 +148,12 @@ def schemas(*kinds: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def component(kind: Any) -> str:
-    """Return what a record is called in a document: `Page[Hit]` is `HitPage`."""
+    """Return the name of a record in a document: `Page[Hit]` is `HitPage`."""
     return "".join(getattr(part, "__name__", "") for part in (*get_args(kind), get_origin(kind) or kind))
 
 
 def _has_own_form(kind: Any) -> bool:
-    """Return whether a class is written and read by methods of its own, since it is more than its fields."""
+    """Return True if a class has its own methods for writing and reading, since it is more than its fields."""
     return isinstance(kind, type) and hasattr(kind, "from_json")
 
 
@@ -225,9 +225,9 @@ def _any_object(_: Describe) -> dict[str, Any]:
 
 
 def _record(kind: Any, meaning: Mapping[Any, Any]) -> Form:
-    """Return the form of a record; `meaning` says what its type variables stand for.
+    """Return the form of a record; `meaning` gives the types of its type variables.
 
-    It is compiled when it is first used, since a record may hold records of its own class.
+    It is compiled on first use, since a record may contain records of its own class.
     """
 
     def write(value: Any) -> Any:
@@ -245,14 +245,14 @@ def _record(kind: Any, meaning: Mapping[Any, Any]) -> Form:
 
 
 def _writer(kind: Any, meaning: Mapping[Any, Any]) -> Callable[[Any], Any]:
-    """Return what writes a record, as one expression, which is what makes it as fast as one by hand."""
+    """Return the writer of a record, compiled as one expression, so that it is as fast as one by hand."""
     known: dict[str, Any] = {}
     write: Callable[[Any], Any] = eval(f"lambda r: {_expression(kind, meaning, 'r', known)}", known)
     return write
 
 
 def _expression(kind: Any, meaning: Mapping[Any, Any], record: str, known: dict[str, Any]) -> str:
-    """Return the Python that writes the record of that name; what it calls is added to `known`."""
+    """Return the Python expression that writes the record of that name; its functions are added to `known`."""
     parts = []
     for name, each in shown_types(kind, meaning).items():
         form, value = form_of(each), f"{record}.{name}"
@@ -274,7 +274,7 @@ def _expression(kind: Any, meaning: Mapping[Any, Any], record: str, known: dict[
 
 
 def _is_flat(kind: Any) -> bool:
-    """Return whether a class is of records that hold nothing but plain values, and lists and mappings of those."""
+    """Return True if a class has only plain values, and lists and mappings of those."""
     return (
         is_record(kind)
         and not _has_own_form(kind)
@@ -284,7 +284,7 @@ def _is_flat(kind: Any) -> bool:
 
 
 def _reader(kind: Any, meaning: Mapping[Any, Any]) -> Callable[[Any], Any]:
-    """Return what reads a record."""
+    """Return the reader of a record."""
     forms = {name: form_of(each) for name, each in types_of(kind, meaning).items()}
 
     def read(value: Mapping[str, Any]) -> Any:
@@ -308,7 +308,7 @@ def _described(kind: Any, meaning: Mapping[Any, Any], describe: Describe) -> dic
 
 
 def is_optional(kind: Any, name: str) -> bool:
-    """Return whether JSON shows a field only where it says something."""
+    """Return True if JSON omits a field that equals its default."""
     return is_record(kind) and name in fields_of(kind) and fields_of(kind)[name].metadata is WHEN_SET
 
 
@@ -324,7 +324,7 @@ def object_schema(describe: Describe, text: str, properties: Mapping[str, tuple[
 
 @cache
 def texts(kind: Any) -> dict[str, str]:
-    """Return what is written below each field of a class, and in each derived property, in one line each."""
+    """Return the one-line docstring below each field of a class, and of each derived property."""
     import ast
     import inspect
     from textwrap import dedent
@@ -357,13 +357,13 @@ def types_of(kind: Any, meaning: Mapping[Any, Any] = {}) -> dict[str, Any]:
 
 
 WHEN_SET: Final[Mapping[str, Any]] = {"json": "when set"}
-"""The metadata of a field that JSON shows only where it says something."""
+"""The metadata of a field that JSON omits if it equals its default."""
 IN_PYTHON_ONLY: Final[Mapping[str, Any]] = {"json": False}
 """The metadata of a field that JSON does not show: `field(metadata=IN_PYTHON_ONLY)`."""
 
 
 def _owner(kind: Any, name: str) -> Any:
-    """Return the class in which a field is written down, whose module its annotation speaks of."""
+    """Return the class that declares a field; its module resolves the annotation."""
     return next(each for each in reversed(kind.__mro__) if is_record(each) and name in fields_of(each))
 
 
@@ -377,7 +377,7 @@ def _derived_types(kind: Any) -> dict[str, Any]:
 
 
 def _meant(kind: Any, meaning: Mapping[Any, Any]) -> Any:
-    """Return a type with what its type variables stand for."""
+    """Return a type with its type variables replaced."""
     if not meaning or isinstance(kind, TypeVar):
         return meaning.get(kind, kind)
     open_parts = getattr(kind, "__parameters__", ())
@@ -389,7 +389,7 @@ def _evaluated(annotation: str, owner: Any) -> Any:
 
 
 class _Names(dict[str, Any]):
-    """What the annotations of a module speak of; `Json` is not looked into."""
+    """The names in a module's annotations; `Json` is not resolved further."""
 
     def __init__(self, module: str) -> None:
         super().__init__(vars(sys.modules[module]))
@@ -399,7 +399,7 @@ class _Names(dict[str, Any]):
 _ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": tuple}
 
 
-# Types made of others
+# Composite types
 
 
 def _one_of(kinds: tuple[Any, ...]) -> Form:
@@ -419,13 +419,13 @@ def _one_of(kinds: tuple[Any, ...]) -> Form:
 
         form = Form(told, lambda value: forms[value[_TAG]].read(value), described)
     else:
-        assert all(kind in _PLAIN or kind in _OPEN for kind in inner), f"{kinds} are told apart by themselves"
+        assert all(kind in _PLAIN or kind in _OPEN for kind in inner), f"{kinds} have no distinguishing member"
         form = Form(_same, _same, lambda _: {"anyOf": [{"type": _PLAIN[kind]} for kind in inner if kind in _PLAIN]})
     return _optional(form, form.schema) if optional else form
 
 
 class _Tagged(NamedForm):
-    """A record class whose records are written with the name of the class."""
+    """A record class whose JSON carries the name of the class."""
 
     def __init__(self, kind: Any) -> None:
         self.kind, self.name = kind, f"Tagged{kind.__name__}"
@@ -464,7 +464,7 @@ def _tuple(inside: tuple[Any, ...]) -> Form:
         if one.write is _same and one.read is _same:
             return Form(list, tuple, listed)
         return Form(
-            lambda items: [one.write(item) for item in items],  # writing the first may have its form compiled
+            lambda items: [one.write(item) for item in items],  # writing the first may compile its form
             lambda value: tuple(map(one.read, value)),
             listed,
         )
@@ -480,7 +480,7 @@ def _tuple(inside: tuple[Any, ...]) -> Form:
 def _fixed(kinds: tuple[Any, ...], describe: Describe) -> dict[str, Any]:
     """Return the schema of an array that holds one item of each type.
 
-    Which type stands where is left open: many tools for OpenAPI do not understand `prefixItems`.
+    The order of types is left open: many tools for OpenAPI do not understand `prefixItems`.
     """
     described: list[dict[str, Any]] = []
     for kind in kinds:

@@ -1,11 +1,11 @@
-"""Records: dataclasses whose methods are written when they are first used, and properties that JSON shows.
+"""Records: dataclasses whose methods are compiled on first use, and properties that JSON shows.
 
-`dataclass`, `field` and `replace` mean what they mean in the standard library, as far as they are used here, and its
-`fields`, `asdict` and `is_dataclass` take these classes too. The standard library compiles half a dozen methods for
+`dataclass`, `field` and `replace` mean the same as in the standard library, for the features used here, and its
+`fields`, `asdict` and `is_dataclass` accept these classes too. The standard library compiles half a dozen methods for
 every class while it is imported, which takes about a millisecond each; a command that shows one entity imports some
 forty classes and makes instances of a few. Here `__init__`, `__eq__` and `__hash__` are compiled on the first call.
 
-As with slots in the standard library, the class is made anew: its methods cannot use `super()` without arguments.
+As with slots in the standard library, the class is created again: its methods cannot use `super()` without arguments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def is_record(kind: Any) -> bool:
 
 
 def kinds_of(kind: Any) -> list[type]:
-    """Return the classes made here that extend one; what they were made from may still be about, and is not one."""
+    """Return the subclasses made here; the class each was made from may still exist, and is not one."""
     extended: list[type] = kind.__subclasses__()
     return [other for other in extended if _PLAN in vars(other)]
 
@@ -38,19 +38,19 @@ def fields_of(kind: type) -> Plan:
 
 
 class Deferrable:
-    """A record of which some fields may be worked out when one of them is first asked for: `deferred` makes such a one.
+    """A record of which some fields may be computed on first access: `deferred` makes such a record.
 
-    Whoever lists many of them and looks at few pays for those. To everybody else it is a record like any other.
+    A caller that lists many of them and looks at few pays for those. To everybody else it is a record like any other.
     """
 
     __slots__ = ("_work_out",)
 
     @classmethod
     def deferred(cls, work_out: Callable[[str], Mapping[str, Any]], **known: Any) -> Self:
-        """Return a record with the fields that are known; `work_out` returns others: at least the one it is given.
+        """Return a record with its known fields; `work_out` returns others: at least the requested one.
 
-        It may be called at any later time, in any thread, and perhaps twice, so it is to depend on nothing that changes
-        or is closed by then.
+        It may be called at any later time, in any thread, and perhaps twice, so it must not depend on mutable state or
+        on open resources.
         """
         record = cls.__new__(cls)
         for name, value in known.items():
@@ -58,7 +58,7 @@ class Deferrable:
         _set_field(record, "_work_out", work_out)
         return record
 
-    if not TYPE_CHECKING:  # a checker would take it that there is every attribute
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
             """Return a field that has no value yet."""
@@ -73,19 +73,19 @@ _set_field = object.__setattr__
 
 
 class _Missing:
-    """What stands for a default that was not stated."""
+    """Marks a default that was not stated."""
 
     def __repr__(self) -> str:
-        return "<factory>"  # as a default in a signature, where the value is made anew by each call
+        return "<factory>"  # as a default in a signature, where each call makes the value
 
 
 MISSING = _Missing()
 _PLAN = "__woodrat_fields__"
-"""Where a class keeps its fields by name, those of its bases first."""
+"""The attribute with a class's fields by name, those of its bases first."""
 
 
 class Field:
-    """What a class says about one of its fields."""
+    """A class's declaration of one of its fields."""
 
     __slots__ = ("annotation", "compare", "default", "factory", "init", "metadata", "name", "repr")
 
@@ -100,7 +100,7 @@ class Field:
 
 Plan = dict[str, Field]
 _Slot: Any = type(Field.__dict__["name"])
-"""What a slot looks like from its class."""
+"""The type of a slot on its class."""
 
 
 def _field(
@@ -179,7 +179,7 @@ def _made(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
 
 
 class _Late:
-    """A method that is compiled when it is first looked up, and then stands in the class itself."""
+    """A method that is compiled on first access, and then stored in the class itself."""
 
     __slots__ = ("_compile", "_name", "_owner")
 
@@ -197,7 +197,7 @@ class _Late:
 
 
 class _Standard:
-    """What the standard library's functions look for in a dataclass, made when they do."""
+    """The dataclass protocol of the standard library, made on first access."""
 
     __slots__ = ("_eq", "_frozen", "_name", "_owner")
 
@@ -234,7 +234,7 @@ def _function(signature: str, lines: list[str], known: dict[str, Any]) -> Any:
 
 
 def _init(owner: type, plan: Plan) -> Any:
-    """Write `__init__`. Frozen fields are set past `__setattr__`: by the slot itself, where there is one."""
+    """Write `__init__`. Frozen fields are set past `__setattr__`: by the slot itself, if there is one."""
     known: dict[str, Any] = {"_missing": MISSING, "_set": object.__setattr__}
     plain: bool = owner.__dict__.get("__setattr__") is not _refuse_set
     parameters, lines = ["self"], []
@@ -291,7 +291,7 @@ def _repr(self: Any) -> str:
 
 
 def _refuse(self: Any, name: str, what: str) -> None:
-    """Refuse to change a field; a class that is no dataclass itself may have further attributes."""
+    """Refuse to change a field; a subclass that is not a dataclass may have additional attributes."""
     if _PLAN in type(self).__dict__ or name in getattr(self, _PLAN):
         from dataclasses import FrozenInstanceError
 

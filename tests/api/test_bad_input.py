@@ -509,12 +509,10 @@ INVALID_SCHEMAS = [
     pytest.param(
         {"title": "x", "properties": {"a": {"x-woodrat-merge": "newest"}}},
         "/properties/a/x-woodrat-merge",
-        'there is no merge policy "newest"',
+        'unknown merge policy "newest"',
         id="unknown policy",
     ),
-    pytest.param(
-        {"title": "x", "x-woodrat-vresion": 2}, "/x-woodrat-vresion", "there is no keyword", id="unknown keyword"
-    ),
+    pytest.param({"title": "x", "x-woodrat-vresion": 2}, "/x-woodrat-vresion", "unknown keyword", id="unknown keyword"),
     pytest.param(
         {"title": "x", "properties": {"a": {"pattern": "("}}},
         "/properties/a/pattern",
@@ -540,8 +538,8 @@ INVALID_SCHEMAS = [
         "nan is not a JSON number",
         id="NaN",
     ),
-    pytest.param("contact", "model", 'no schema can be made of "contact" (text)', id="text"),
-    pytest.param(42, "model", "no schema can be made of 42 (number)", id="number"),
+    pytest.param("contact", "model", 'cannot make a schema from "contact" (text)', id="text"),
+    pytest.param(42, "model", "cannot make a schema from 42 (number)", id="number"),
 ]
 
 

@@ -11,7 +11,7 @@ from woodrat.api.coroutine import coroutine
 from woodrat.api.verb import Verb, verb, verbs_of
 from woodrat.cli import fast_parser, parser
 from woodrat.cli import verbs as commands
-from woodrat.cli.command import Call
+from woodrat.cli.command import Invocation
 from woodrat.cli.verbs.declaration import Command
 from woodrat.clock import SystemClock
 from woodrat.errors import Fault, Refused
@@ -88,7 +88,7 @@ def seen(kind: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
             given = parse(["samples", "show", "a/b", "--amount", "3"])
         except Refused:
             return False
-        return given is not None and Call(given).ask(Served()).get("amount") == 3  # type: ignore[arg-type]
+        return given is not None and Invocation(given).ask(Served()).get("amount") == 3  # type: ignore[arg-type]
 
     class Awaited:
         """The sample as a coroutine."""
@@ -206,7 +206,7 @@ def test_what_is_wrong_with_a_value_is_told_by_what_was_typed(monkeypatch: pytes
     for words, paths in ((["--budget", "3"], ["REF", "--budget", "other"]), ([], ["REF", "budget", "other"])):
         given = fast_parser.match(["samples", "show", "a/b", *words])
         with pytest.raises(Refused) as refused:
-            Call(given).ask(Ledger())  # type: ignore[arg-type]
+            Invocation(given).ask(Ledger())  # type: ignore[arg-type]
         assert [fault.path for fault in refused.value.faults] == paths
         assert str(refused.value).endswith("\nNothing was read.")
 

@@ -72,7 +72,7 @@ def test_a_table_tells_what_went(ana: Cli) -> None:
         (("--finish", "--again"), "--finish cannot be combined"),
         (("--compact",), "--compact belongs to --finish"),
         (("--again", "--agent", "crm"), "--again cannot be combined"),
-        ((REF, "--reason", "for Ana Rivera", "--yes"), "it quotes what is to be erased"),
+        ((REF, "--reason", "for Ana Rivera", "--yes"), "it quotes the data to erase"),
         (("no ref", "--reason", "asked to", "--yes"), "expected TYPE/KEY"),
     ],
 )

@@ -209,7 +209,7 @@ Stored at position 2.
   contact/Ana Rivera
     city: Barcelona → San Francisco
   {WEB}
-  in conflict now: contact/Ana Rivera#city; `woodrat blame 'contact/Ana Rivera#city'` says who won and why
+  in conflict now: contact/Ana Rivera#city; `woodrat blame 'contact/Ana Rivera#city'` shows all claims and the reasons
 """
     )
     assert "(already known)" in cli(*words, "-o", "table").out
@@ -462,7 +462,7 @@ def test_doctor_tells_which_types_are_merged_again(db: Path, cli: Cli) -> None:
         assert ledger.verify(deep=True).sound
         with ledger.context.engine.transaction(ledger.tenant) as write:
             write.set_meta("refold", b"[1]")
-        assert "what is noted as refold cannot be read" in {one.problem for one in ledger.verify().damage}
+        assert "the note refold cannot be read" in {one.problem for one in ledger.verify().damage}
         assert ledger.rebuild().agreed
         assert cli("doctor").json["refolding"] == []
         assert ledger.verify().sound

@@ -10,7 +10,7 @@ import pytest
 from tests.commands import BARCELONA, Cli
 
 from woodrat import errors
-from woodrat.cli.command import Call
+from woodrat.cli.command import Invocation
 from woodrat.cli.main import main
 from woodrat.server import wire
 
@@ -39,7 +39,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
 ) -> None:
     """Whatever a verb raises on purpose is told in its own words, as text or as JSON, on standard error."""
 
-    def fail(_: Call) -> None:
+    def fail(_: Invocation) -> None:
         raise kind("contact/a: not now.\nNothing was written.", {"entity": "contact/a"})
 
     monkeypatch.setattr("woodrat.cli.entities.show", fail)
@@ -97,7 +97,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
         (("show", ANA, "extra"), 'unexpected argument "extra"'),
         (("show", ANA, "--as-of", "once upon a time"), "--as-of: "),
         (("show", ANA, "--valid-at", "2026-13-01T00:00:00Z"), "--valid-at: "),
-        (("show", ANA, "-o", "xml"), '-o/--output is one of table, json, jsonl, csv, got "xml"'),
+        (("show", ANA, "-o", "xml"), '-o/--output must be one of table, json, jsonl, csv, got "xml"'),
         (("shwo", ANA, "show"), 'unknown command "shwo". Did you mean `woodrat show`?'),
         (("entities", "find"), 'unknown command "find". Did you mean `woodrat entities search`?'),
         (("entities", "list", "--where", "city"), "--where/0: expected field=value"),
@@ -142,7 +142,7 @@ def test_an_error_prints_its_own_message_and_exits_with_its_code(
         (("schemas", "check", "/nowhere"), "FILE: cannot read"),
         (("schemas", "register", "-"), "-: not JSON at line 1 column 1"),
         (("sources", "add", "/nowhere"), "FILE: cannot read"),
-        (("completion", "powershell"), "shell is one of bash, zsh, fish"),
+        (("completion", "powershell"), "shell must be one of bash, zsh, fish"),
         (("--db", "mysql://ann:secret@db.example/x", "show", ANA), "there is no engine for mysql://"),
         (("--db", "", "show", ANA), "db: expected a path or an address"),
         (("--db", "/", "show", ANA), "is a directory"),

@@ -267,8 +267,8 @@ def test_training_rows_are_written(told: Cli, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert [row["label"] for row in rows] == [True, False]
     page = told("export", "training", "sft", "--out", str(path), "-o", "table").out
-    assert f"Wrote 1 rows of 1 runs to {path}; left out 1 runs." in page
-    assert f"left out {bad}: it was judged bad" in page
+    assert f"Wrote 1 rows of 1 runs to {path}; excluded 1 runs." in page
+    assert f"excluded {bad}: it was judged bad" in page
     streamed = told("export", "training", "sft", "--flavour", "openai", "--no-metadata", "--out", "-")
     assert list(json.loads(streamed.out)) == ["messages", "tools"]
     assert "Wrote 1 rows" in streamed.err
@@ -427,7 +427,7 @@ NO: dict[str, Any] = {"chosen": "no", "when": {"score": {"lt": 600}}}
     ("function", "words"),
     [
         ("nowhere", "expected MODULE:FUNCTION"),
-        ("no_such_module:f", "there is no module no_such_module"),
+        ("no_such_module:f", "module no_such_module"),
         ("json:nothing", "has no attribute 'nothing'"),
         ("json:__name__", "is not a function"),
     ],

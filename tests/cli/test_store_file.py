@@ -161,7 +161,7 @@ def test_without_a_key_the_line_to_go_on_from_is_named(cli: Cli, file: Path, mon
     _interrupt(monkeypatch, 2, stored_first=False)
     ran = cli("store", "--file", str(file))
     assert "Lines 1 to 3 are stored." in ran.err
-    assert "To go on, store the file from line 4 on." in ran.err
+    assert "To continue, store the file from line 4 on." in ran.err
 
 
 def test_a_process_that_was_killed_is_carried_on_with(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_bad_lines_of_a_pipe(cli: Cli, db: Path) -> None:
     assert ran.code == 2
     assert "standard input: not JSON at line 5" in ran.err
     assert "Lines 1 to 3 were stored, up to position 3" in ran.err
-    assert "To go on, store the file from line 4 on." in ran.err
+    assert "To continue, store the file from line 4 on." in ran.err
     assert ages(db) == [0, 1, 2]
 
 

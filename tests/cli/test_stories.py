@@ -327,7 +327,7 @@ def test_the_demonstration_tells_its_story(cli: Cli, db: Path) -> None:
     leaves nothing behind."""
     ran = cli("demo")
     assert ran.code == 0
-    assert "San Francisco is believed." in ran.out
+    assert "the value is San Francisco." in ran.out
     assert "It came last, it was not seen last: still San Francisco." in ran.out
     assert "The correction holds: Girona." in ran.out
     assert "one fingerprint" in ran.out
@@ -353,7 +353,7 @@ def test_the_demonstration_tells_of_two_runs(cli: Cli) -> None:
 def test_the_demonstration_ends_with_what_to_type_next(cli: Cli, db: Path) -> None:
     """The last lines of the demonstration are commands that work as they stand."""
     ran = cli("demo")
-    assert f"These write to {db}; --db FILE names another." in ran.out
+    assert f"These write to {db}; use --db FILE for another file." in ran.out
     commands = [line.strip() for line in ran.out.splitlines() if line.startswith("  woodrat ")]
     assert len(commands) >= 5
     assert ran.out.rstrip().endswith(commands[-1])
@@ -383,7 +383,7 @@ def test_an_interrupt_says_what_is_safe(cli: Cli, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("woodrat.cli.inputs.document", interrupt)
     ran = cli("store", f"--json={BARCELONA}")
     assert ran.code == 130
-    assert ran.err.startswith("\nInterrupted. What was acknowledged is safe. A write that was not is there whole or")
+    assert ran.err.startswith("\nInterrupted. Acknowledged writes are safe. An unacknowledged write is there whole or")
     monkeypatch.setattr("woodrat.cli.entities.show", interrupt)
     ran = cli("show", ANA)
     assert (ran.code, ran.err) == (130, "\nInterrupted. Nothing was changed.\n")

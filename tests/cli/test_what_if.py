@@ -69,7 +69,7 @@ def test_other_rules_come_from_a_file(told: Cli, tmp_path: Path) -> None:
         ("--all", "--stage", "classify-risk", "--rules", str(alone)),
     ):
         assert told("what-if", *words).json["decisions"][0]["now"]["chosen"] == "maybe"
-    assert "does not say for which stage" in told("what-if", run, "--rules", str(alone)).err
+    assert "does not name its stage" in told("what-if", run, "--rules", str(alone)).err
 
 
 def test_what_nobody_looked_at_is_said(told: Cli) -> None:

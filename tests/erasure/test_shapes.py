@@ -47,7 +47,7 @@ def test_bytes_that_quote_what_is_erased_go(tmp_path: Path) -> None:
     assert found["page"] == ERASED
     assert found["row"] == [{"type": "float"}, {"order": [1, 0], "parts": [1]}]
     assert b"Lovelace" not in data
-    assert [divergence.new for divergence in replay.divergences] == ["its result was not kept whole"]
+    assert [divergence.new for divergence in replay.divergences] == ["its result was not stored whole"]
 
 
 def test_in_a_run_that_lost_something_bytes_that_are_no_text_go(tmp_path: Path) -> None:

@@ -680,7 +680,7 @@ def test_keys_and_grants_are_asked_for(served: Served) -> None:
         office.log.sync(served.url, key=f"{tenant}:manage")
     assert len(entries(office)) == 1
     with pytest.raises(
-        Forbidden, match=r"was taken in here; .* may not change schemas or tags, or take in a log\. .*'manage'"
+        Forbidden, match=r"was taken in here; .* may not change schemas or tags, or import a log\. .*'manage'"
     ):
         office.log.sync(served.url, key=f"{tenant}:read,write,correct,run")
     assert len(entries(office)) == 2

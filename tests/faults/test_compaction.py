@@ -30,7 +30,7 @@ from woodrat.engines.sqlite import compaction, connection, file_lock, writer_que
 from woodrat.engines.sqlite.connection import APPLICATION_ID, LAYOUT, connect
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.writer_queue import WriterQueue
-from woodrat.erasure.index import Concerned
+from woodrat.erasure.index import AffectedData
 from woodrat.erasure.verbs import pending_search
 from woodrat.proofs.verbs.keys import make as make_keys
 from woodrat.testing.clock import FixedClock
@@ -323,7 +323,7 @@ def _queue_file(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
 
 def _kept_state(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
     patch.setattr("woodrat.ledger.derived_part.SHARE_MAX", 0)
-    patch.setattr(Concerned, "derive_again", lambda _: None)
+    patch.setattr(AffectedData, "derive_again", lambda _: None)
 
 
 def _cache(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from woodrat.engines.sqlite import compaction
 from woodrat.engines.sqlite.engine import SqliteEngine
 from woodrat.engines.sqlite.storage import FILES
 from woodrat.erasure import rewrite
-from woodrat.erasure.index import Concerned
+from woodrat.erasure.index import AffectedData
 from woodrat.erasure.quotes import Quoted
 from woodrat.erasure.reader import closure
 from woodrat.ledger import derived_part
@@ -738,7 +738,7 @@ def _no_renaming(patch: pytest.MonkeyPatch) -> None:
 
 def _no_deriving(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(derived_part, "SHARE_MAX", 0)
-    patch.setattr(Concerned, "derive_again", lambda _: None)
+    patch.setattr(AffectedData, "derive_again", lambda _: None)
 
 
 def _no_escapes(patch: pytest.MonkeyPatch) -> None:

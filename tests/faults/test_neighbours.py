@@ -285,11 +285,11 @@ def test_a_heavy_read_without_a_cap_is_caught(places: Places) -> None:
 WAITING = """
 import sys, time
 from woodrat.server import reads
-is_heavy = reads.Reads._is_heavy
+is_heavy = reads.ReadExecutor._is_heavy
 async def wait(*given):
     time.sleep(0.2)
     return await is_heavy(*given)
-reads.Reads._is_heavy = wait
+reads.ReadExecutor._is_heavy = wait
 from woodrat.cli.main import main
 sys.exit(main())
 """

@@ -12,11 +12,11 @@ from typing import Any
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_bytes
 from woodrat.merge import Claim, Held, Policy, claim_of, fold, rank
+from woodrat.merge.additive import Terms
 from woodrat.merge.by_key import ByKey
 from woodrat.merge.claim import label
 from woodrat.merge.ranked import LATEST, Ranked
 from woodrat.merge.rules import Rules
-from woodrat.merge.terms import Terms
 from woodrat.merge.union import Union
 from woodrat.state.observation import RETRACT, STATING, Observation
 

@@ -10,7 +10,8 @@ from functools import reduce
 from typing import Any
 
 from woodrat.canon.form import Json
-from woodrat.merge import Claim, Held, JoinPolicy, Known, Policy, Shown
+from woodrat.merge import Claim, FoldHistory, Held, JoinPolicy, Policy, Shown
+from woodrat.merge.additive import Append, Sum, SumHeld, Term
 from woodrat.merge.by_key import ByKey, Keyed
 from woodrat.merge.claim import Said
 from woodrat.merge.elements import Parts
@@ -18,7 +19,6 @@ from woodrat.merge.packing import Packer
 from woodrat.merge.policy import Misfit
 from woodrat.merge.rank import LATEST
 from woodrat.merge.ranked import Ranked, RankedHeld
-from woodrat.merge.terms import Append, Sum, SumHeld, Term
 from woodrat.merge.union import Union
 from woodrat.state.schema_keywords import PolicyName
 
@@ -175,7 +175,7 @@ class FloatSum(Sum):
         alive = [claim for claim in claims if claim.digest in live]
         return (reduce(lambda total, c: total + _float(c), alive, 0.0), LATEST.top(alive)) if alive else None
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         total, latest = held or (0.0, claim)
         return total + _float(claim), LATEST.top([latest, claim])
 
@@ -233,7 +233,7 @@ class ForgetfulUnion(Union):
 
     name = _named("forgetful_union")
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         extended = super().extend(held, claim, name, known, misfit)
         kept = {element: slot for element, slot in extended.parts.items() if slot.winner.stated}
         return extended.but(Parts.of(kept))
@@ -246,7 +246,7 @@ class ForgetfulObjects(ByKey):
         super().__init__("name")
         self.name = _named("forgetful_objects")
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         extended = super().extend(held, claim, name, known, misfit)
         kept = {key: part if part.is_in else part._replace(members={}) for key, part in extended.parts.items()}
         return extended.but(Parts.of(kept))

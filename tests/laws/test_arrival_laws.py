@@ -12,7 +12,7 @@ from tests.laws.records import regular
 from tests.laws.test_merge_laws import ALL, _allowed
 
 from woodrat.canon.ids import Ref
-from woodrat.merge import claim, fold, packed_state, ranked, slots, snapshot, union
+from woodrat.merge import claim, element_state, fold, packed_state, ranked, snapshot, union
 from woodrat.merge.packing import Unpacker
 from woodrat.state import observation
 from woodrat.testing.generators import MOMENTS, History, arrivals, histories
@@ -107,7 +107,7 @@ def _lost_in_packing(patch: pytest.MonkeyPatch) -> None:
 
 def _one_sided(patch: pytest.MonkeyPatch) -> None:
     """A union forgets that the opposite was said of an element."""
-    stated: Any = slots.state_again
+    stated: Any = element_state.state_again
     patch.setattr(union, "state_again", lambda slot, *word: stated(slot, *word)._replace(against=""))
 
 

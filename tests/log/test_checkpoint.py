@@ -13,7 +13,7 @@ from tests.verifier.both import Case, verdicts
 
 from woodrat.errors import Refused
 from woodrat.log import ed25519
-from woodrat.log.checkpoint import Checkpoint, Note, Signature, SignerKey, VerifierKey, opened
+from woodrat.log.checkpoint import Checkpoint, Signature, SignedNote, SignerKey, VerifierKey, opened
 from woodrat.log.tree import SIZE_MAX
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "checkpoints.json").read_text("utf-8"))
@@ -59,7 +59,7 @@ def test_published_checkpoints_verify(size: int, root: str, signature: str) -> N
     note = note_of(size, root, signature)
     found = opened(note, [VerifierKey.parse(SUMDB)])
     assert found == Checkpoint("go.sum database tree", size, base64.b64decode(root))
-    assert str(Note.parse(note)) == note
+    assert str(SignedNote.parse(note)) == note
     (verdict,) = verdicts([Case("published", note.encode(), SUMDB)])
     assert verdict["verdict"] == "proven"
     assert f"had {size} entries, root {found.root.hex()}" in verdict["says"][0]
@@ -67,13 +67,13 @@ def test_published_checkpoints_verify(size: int, root: str, signature: str) -> N
 
 def test_the_examples_of_c2sp() -> None:
     """C2SP's two examples are read as notes; its checkpoint verifies as what Go's database signed."""
-    note = Note.parse(C2SP_NOTE)
+    note = SignedNote.parse(C2SP_NOTE)
     assert note.text == C2SP_NOTE[: C2SP_NOTE.rindex("\n\n") + 1]
     assert [signature.name for signature in note.signatures] == ["quasimodo.example/salvatore"]
     assert str(note) == C2SP_NOTE
     size, root, signature = PUBLISHED[2]
     shown = note_of(size, root, signature, SOFA).replace("— sum.golang.org", f"— {SOFA}")
-    assert Checkpoint.parse(Note.parse(shown).text) == Checkpoint(SOFA, size, base64.b64decode(root))
+    assert Checkpoint.parse(SignedNote.parse(shown).text) == Checkpoint(SOFA, size, base64.b64decode(root))
     key = VerifierKey.parse(SUMDB)
     assert opened(note_of(size, root, signature), [key]).size == size
     with pytest.raises(Refused, match="is not one of this text"):
@@ -84,7 +84,7 @@ def test_signatures_of_unknown_keys_are_passed_over() -> None:
     """A witness whose key is not known does not matter; a note that only strangers signed is refused."""
     assert opened(COSIGNED, [VerifierKey.parse(SUMDB)]).size == 15067302
     with pytest.raises(Refused, match=r"signed by sum\.golang\.org\+033de0ae, test\.example\.com\+a931a10b"):
-        Note.parse(COSIGNED).opened([VerifierKey.parse(PETER)])
+        SignedNote.parse(COSIGNED).opened([VerifierKey.parse(PETER)])
     found = verdicts([Case("known", COSIGNED.encode(), SUMDB), Case("unknown", COSIGNED.encode(), PETER)])
     assert [verdict["code"] for verdict in found] == ["proven", "signer"]
 
@@ -94,10 +94,10 @@ def test_the_reference_note_and_its_keys() -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key, secret = VerifierKey.parse(PETER), SignerKey.parse(PETER_SECRET)
-    assert Note.parse(PETER_NOTE).opened([key]) == PETER_TEXT
+    assert SignedNote.parse(PETER_NOTE).opened([key]) == PETER_TEXT
     assert (str(key), secret.to_text()) == (PETER, PETER_SECRET)
     signature = Ed25519PrivateKey.from_private_bytes(secret.seed).sign(PETER_TEXT.encode())
-    assert str(Note(PETER_TEXT, (Signature(key.name, key.hash, signature),))) == PETER_NOTE
+    assert str(SignedNote(PETER_TEXT, (Signature(key.name, key.hash, signature),))) == PETER_NOTE
     assert "AYEKFALV" not in repr(secret)
 
 
@@ -106,7 +106,7 @@ def test_a_bad_signature_of_a_known_key_refuses_the_note() -> None:
     line = PETER_NOTE.splitlines()[-1]
     bad = line[:-6] + "AAAAA="
     with pytest.raises(Refused, match="is not one of this text"):
-        Note.parse(PETER_NOTE + bad + "\n").opened([VerifierKey.parse(PETER)])
+        SignedNote.parse(PETER_NOTE + bad + "\n").opened([VerifierKey.parse(PETER)])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ SIGNATURE = PUBLISHED[0][2]
 def test_what_is_not_exactly_a_note_is_refused(note: str) -> None:
     """Control characters, missing parts and other spellings make no note, for us and for both verifiers."""
     with pytest.raises(Refused):
-        Note.parse(note)
+        SignedNote.parse(note)
     (verdict,) = verdicts([Case("note", note.encode(), SUMDB)])
     assert verdict["code"] == "note"
 
@@ -173,7 +173,7 @@ def test_a_note_that_is_not_utf8_is_refused() -> None:
     """Bytes that are not UTF-8 are no note."""
     data = GOOD.encode().replace(b"tree", b"tr\xffe")
     with pytest.raises(Refused, match="not UTF-8"):
-        Note.parse(data)
+        SignedNote.parse(data)
     (verdict,) = verdicts([Case("bytes", data, SUMDB)])
     assert verdict["code"] == "note"
 
@@ -259,7 +259,7 @@ P = 2**255 - 19
 def _note_by(public: bytes, signature: bytes) -> tuple[bytes, str]:
     """Return a note with a signature, and the text of the key it says it is by."""
     key = VerifierKey("k", public)
-    return str(Note("text\n", (Signature("k", key.hash, signature),))).encode(), str(key)
+    return str(SignedNote("text\n", (Signature("k", key.hash, signature),))).encode(), str(key)
 
 
 def test_lenient_spellings_are_refused_by_all() -> None:

@@ -18,7 +18,7 @@ from tests.otlp.test_translation import shown, taken_in
 
 from woodrat.importers import spans
 from woodrat.importers.span_entries import entries
-from woodrat.importers.spans import Batch, Span
+from woodrat.importers.spans import Span, SpanBatch
 from woodrat.otlp.endpoint import record
 
 FOLDER = Path(__file__).parent / "fixtures" / "frameworks"
@@ -92,7 +92,7 @@ def test_the_same_recording_twice_changes_nothing(name: str) -> None:
     ledger = taken_in(RECORDED[name])
     position = ledger.position
     for span in reversed(RECORDED[name]):
-        record(ledger, Batch((span,)), named=True)
+        record(ledger, SpanBatch((span,)), named=True)
     assert ledger.position == position
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import woodrat
 from woodrat.importers import spans, wrappers
 from woodrat.importers.span_entries import entries
-from woodrat.importers.spans import Batch, Span
+from woodrat.importers.spans import Span, SpanBatch
 from woodrat.otlp.endpoint import record
 from woodrat.records import replace
 
@@ -28,7 +28,7 @@ def taken_in(*batches: tuple[Span, ...]) -> woodrat.Ledger:
     """Return a ledger that was sent these batches, one after the other."""
     ledger = woodrat.open(":memory:", agent="collector")
     for batch in batches:
-        record(ledger, Batch(batch), named=True)
+        record(ledger, SpanBatch(batch), named=True)
     return ledger
 
 
@@ -132,7 +132,7 @@ def test_the_same_batch_twice_changes_nothing() -> None:
     """A batch that is sent again appends no entry."""
     ledger = taken_in(GENAI)
     position = ledger.position
-    record(ledger, Batch(GENAI), named=True)
+    record(ledger, SpanBatch(GENAI), named=True)
     assert ledger.position == position
 
 
@@ -143,7 +143,7 @@ def test_a_root_that_comes_last_completes_the_run() -> None:
     begun = only(ledger)
     assert (begun.status, begun.query, len(begun.tool_calls)) == ("interrupted", "Is a refund due for order #42?", 1)
     assert begun.started_at == begun.steps[0].started_at
-    record(ledger, Batch(tuple(root)), named=True)
+    record(ledger, SpanBatch(tuple(root)), named=True)
     (run,) = ledger.runs.list().items
     assert run.status == "done"
 
@@ -154,7 +154,7 @@ def test_a_trace_that_comes_from_elsewhere_begins_where_it_enters() -> None:
     ledger = taken_in((span(3, 2, "inner"), entry))
     (run,) = ledger.runs.list().items
     assert (run.query, run.answer, run.status) == ("Hi", "Ho", "done")
-    record(ledger, Batch((span(1, None, "root", 0),)), named=True)
+    record(ledger, SpanBatch((span(1, None, "root", 0),)), named=True)
     assert only(ledger).query == "Hi"
 
 
@@ -279,7 +279,7 @@ def test_a_decision_without_a_rule_is_told_without_one(tmp_path: Path, capsys: p
 
     said = {"openinference.span.kind": "DECISION", "woodrat.stage": "risk", "output.value": "rejected"}
     ledger = woodrat.open(tmp_path / "a.db", agent="collector")
-    record(ledger, Batch((span(1, None, "root"), span(attributes=said))), named=True)
+    record(ledger, SpanBatch((span(1, None, "root"), span(attributes=said))), named=True)
     (run,) = ledger.runs.list().items
     words = {
         "show": main(["--db", str(tmp_path / "a.db"), "-o", "table", "runs", "show", run.id]),
@@ -398,7 +398,7 @@ def test_what_a_model_answered_without_being_recorded_is_told(tmp_path: Path) ->
     ledger = woodrat.open(":memory:", agent="collector")
     for trace in ("aa" * 16, "bb" * 16):
         model = replace(chat(2, 1_000, **{"gen_ai.request.model": "small-1"}), trace=trace)
-        record(ledger, Batch((replace(span(1, None, "handle", 0), trace=trace), model)), named=True)
+        record(ledger, SpanBatch((replace(span(1, None, "handle", 0), trace=trace), model)), named=True)
     first, second = (run.id for run in ledger.runs.list().items)
     sentence = ledger.runs.diff(first, second).sentence
     assert sentence == "They are the same in their one step and in the answer; of 2 model calls no answer is recorded."

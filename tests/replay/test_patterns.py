@@ -192,7 +192,7 @@ def test_a_function_that_asks_for_what_the_run_has_not_is_told() -> None:
         assert "needs colour" in told
         assert "number, secret" in told
         hidden = ledger.runs.replay(run.id, lambda secret: None).runs[0].divergence
-        assert str(hidden) == "input secret: it was not kept whole, so the recording cannot answer"
+        assert str(hidden) == "input secret: it was not stored whole, so the recording cannot answer"
 
 
 def test_a_resume_that_begins_another_run_is_refused() -> None:

@@ -311,7 +311,7 @@ def test_a_new_rule_other_facts_and_another_predicate_are_told_apart(ledger: Led
     assert told == [
         "decision gate: open became b; rule 2 (One) is new: x eq 1",
         "decision gate: open became a; x was 1 and is 2",
-        "decision gate: open became shut; the rules tried are the same; what is chosen without one is not",
+        "decision gate: open became shut; the rules are the same; the default is not",
     ]
     limit = 0
 
@@ -588,7 +588,7 @@ def test_blocks_are_compared_with_what_they_came_to(ledger: Ledger) -> None:
     run = recorded(ledger, agent)
     assert replayed(ledger, run, agent).same
     result = 2
-    assert str(replayed(ledger, run, agent).runs[0].divergence) == "tool search: its block came to 2; 1 was recorded"
+    assert str(replayed(ledger, run, agent).runs[0].divergence) == "tool search: its block returned 2; 1 was recorded"
 
 
 def test_steps_inside_an_answered_call_do_not_happen(ledger: Ledger) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.conftest import Start
 
-from woodrat.server.body import MEMBERS_MAX, STEP_BYTES, Unpacker, ValueCount
+from woodrat.server.body import MEMBERS_MAX, STEP_BYTES, GzipReader, ValueCount
 from woodrat.server.keys import Keyring
 
 JSON = {"Content-Type": "application/json"}
@@ -57,7 +57,7 @@ def test_gzip_is_unpacked_a_step_at_a_time() -> None:
     """However much a few bytes come to, no more than a step of it is held; the sender stops when it is enough."""
     packed = gzip.compress(b"[" * 50_000_000, 9)
     tracemalloc.start()
-    steps = Unpacker().take(packed)
+    steps = GzipReader().take(packed)
     assert [len(next(steps)) for _ in range(3)] == [STEP_BYTES] * 3
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -125,9 +125,9 @@ def test_bodies_share_a_bounded_room(start: Start) -> None:
     server = start(bodies_bytes_max=300_000)
     long = {"records": {"entity_type": "memo", "id": "1", "text": "x" * 200_000}}
     assert server.call("POST", "/v1/store", long).status == 200
-    assert server.app.intake.held.held == 0
+    assert server.app.body_reader.held.held == 0
     more = {"records": {"entity_type": "memo", "id": "1", "text": "x" * 400_000}}
     answer = server.call("POST", "/v1/store", more)
     assert (answer.status, answer.json["code"]) == (503, "unavailable")
-    assert server.app.intake.held.held == 0
+    assert server.app.body_reader.held.held == 0
     assert server.call("POST", "/v1/store", long).status == 200

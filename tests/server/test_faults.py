@@ -115,7 +115,7 @@ def test_an_interrupted_write_is_not_there_at_all(large: Path, tmp_path: Path) -
     file.write_text(json.dumps(records), "utf-8")
     code, out, seen = watched(("store", "--file", str(file)), large, f"Storing {4 * MANY} records".encode())
     assert (code, out) == (130, b"")
-    assert b"Interrupted. What was acknowledged is safe. A write that was not is there whole or not at all" in seen
+    assert b"Interrupted. Acknowledged writes are safe. An unacknowledged write is there whole or not at all" in seen
     assert entries(large) == MANY
     assert run("store", "--json", json.dumps(records[:10]), db=large)[0] == 0
     assert entries(large) == MANY + 10

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from woodrat.canon import form
 from woodrat.errors import Refused
 from woodrat.state.identity import identify, shared_values
-from woodrat.state.identity_rules import FOLDS, Part, Rule, key_by, parse_rules
+from woodrat.state.identity_rules import FOLDS, IdentityField, IdentityRule, key_by, parse_rules
 from woodrat.state.schema import OPEN, Schema, parse_schema
 from woodrat.state.schema_keywords import PolicyTraits
 
-EMAIL = Rule((Part("email", ("trim-1", "ascii-lower-1")),))
-PAIR = Rule((Part("name"), Part("company")))
+EMAIL = IdentityRule((IdentityField("email", ("trim-1", "ascii-lower-1")),))
+PAIR = IdentityRule((IdentityField("name"), IdentityField("company")))
 
 
 def contact() -> Schema:
@@ -43,9 +43,9 @@ def test_lower_touches_only_a_to_z() -> None:
 @given(text, st.permutations(sorted(FOLDS)))
 def test_folds_are_idempotent_and_commute(value: str, order: list[str]) -> None:
     """Folding twice, or in another order, gives the same text."""
-    once = Part("x", tuple(order)).folded(value)
-    assert Part("x", tuple(order)).folded(once) == once
-    assert Part("x", tuple(reversed(order))).folded(value) == once
+    once = IdentityField("x", tuple(order)).folded(value)
+    assert IdentityField("x", tuple(order)).folded(once) == once
+    assert IdentityField("x", tuple(reversed(order))).folded(value) == once
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_folds_are_idempotent_and_commute(value: str, order: list[str]) -> None:
         (EMAIL, {"email": ["A "]}, '["A "]'),
         (EMAIL, {"email": False}, "false"),
         (EMAIL, {"email": 0}, "0"),
-        (Rule((Part("name"),)), {"name": " Ana "}, " Ana "),
+        (IdentityRule((IdentityField("name"),)), {"name": " Ana "}, " Ana "),
         (PAIR, {"name": "Ana", "company": "Acme"}, '["Ana","Acme"]'),
         (PAIR, {"company": {"b": 1, "a": 2.0}, "name": 3}, '[3,{"a":2,"b":1}]'),
         (EMAIL, {}, None),
@@ -66,7 +66,7 @@ def test_folds_are_idempotent_and_commute(value: str, order: list[str]) -> None:
         (PAIR, {"name": "Ana", "company": ""}, None),
     ],
 )
-def test_a_rule_makes_a_key(rule: Rule, fields: dict[str, Any], key: str | None) -> None:
+def test_a_rule_makes_a_key(rule: IdentityRule, fields: dict[str, Any], key: str | None) -> None:
     """One text is the key itself, anything else canonical JSON; an absent, null or empty value makes none."""
     assert key_by(rule, fields) == key
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from woodrat.canon import form
 from woodrat.canon.digest import digest
 from woodrat.errors import Fault, Refused
-from woodrat.state.identity_rules import Part, Rule
+from woodrat.state.identity_rules import IdentityField, IdentityRule
 from woodrat.state.schema import OPEN, SCHEMA_BYTES_MAX, Schema, parse_schema, stored, winning
 from woodrat.state.schema_keywords import LATEST, PolicyName, PolicyTraits
 
@@ -100,8 +100,8 @@ def test_the_example_on_the_format_page_holds() -> None:
 
 def test_keywords_are_read() -> None:
     """Identity, policies, index, text and required say what the document says."""
-    folded = Rule((Part("email", ("trim-1", "ascii-lower-1")),))
-    assert CONTACT.identity == (folded, Rule((Part("name"), Part("company"))))
+    folded = IdentityRule((IdentityField("email", ("trim-1", "ascii-lower-1")),))
+    assert CONTACT.identity == (folded, IdentityRule((IdentityField("name"), IdentityField("company"))))
     assert CONTACT.policies == {"tags": PolicyName("union"), "score": PolicyName("sum"), "motto": OWN}
     assert CONTACT.indexed == {"city"}
     assert CONTACT.searchable == {"name"}
@@ -366,7 +366,7 @@ def test_a_bad_identity_rule_is_refused(rules: object) -> None:
 def test_an_identifying_field_can_exist() -> None:
     """A closed schema describes its identifying fields; an open one need not."""
     rules: dict[str, Any] = {"x-woodrat-identity": [["y"]]}
-    assert parse(with_property({}, **rules)).identity == (Rule((Part("y"),)),)
+    assert parse(with_property({}, **rules)).identity == (IdentityRule((IdentityField("y"),)),)
     assert paths(with_property({}, additionalProperties=False, **rules)) == ["/x-woodrat-identity/0/0"]
 
 
@@ -586,7 +586,7 @@ def test_a_stored_schema_from_the_future_is_refused() -> None:
     body = form.encode(
         {"schema": {"x-woodrat-version": 1, "x-woodrat-identity": [[{"field": "a", "fold": ["trim-2"]}]]}, "type": "t"}
     )
-    with pytest.raises(Refused, match="left as it is"):
+    with pytest.raises(Refused, match="a newer Woodrat may understand it"):
         stored(body)
 
 

@@ -308,7 +308,7 @@ def test_a_preferred_answer_makes_a_pair() -> None:
     assert row["rejected"] == [{"role": "assistant", "content": ANSWER}]
     assert [message["role"] for message in row["prompt"]] == ["user", "assistant", "tool", "assistant", "tool"]
     same = judged(loan(), {"verdict": "good", "preferred": ANSWER})
-    assert left_out(training_rows.preferred_row(learned(same), "trl")) == "the preferred answer is the one it gave"
+    assert left_out(training_rows.preferred_row(learned(same), "trl")) == "the preferred answer equals its own"
 
 
 def hasty() -> list[Said]:

@@ -1,9 +1,9 @@
-"""LangGraph: a callback that records a graph as a run, and each route it takes as a decision.
+"""LangGraph: a callback that records a graph as a run, and each of its routes as a decision.
 
     graph.invoke(inputs, config={"callbacks": [woodrat.langgraph.callback(ledger)]})
 
-It also takes part in what LangChain runs without a graph. Ids that LangGraph makes up for messages are not recorded, so
-they part no two runs.
+It also records LangChain calls without a graph. Ids that LangGraph generates for messages are not recorded, so that
+they cause no divergence between two runs.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.types import Command, Send
 
 import woodrat
-from woodrat.adapters.step import Step, begun, call_name, choose, guarded, parsed, tool_step
+from woodrat.adapters.step import RecordedCall, begun, call_name, choose, guarded, parsed, tool_step
 
 _ROLES: Final = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 """What everybody else calls the kinds of messages."""
 _NO_PARAMETERS: Final = ("model", "model_name", "_type")
-"""What is said of a model besides its parameters."""
+"""Members that describe a model besides its parameters."""
 
 
 def callback(ledger: woodrat.Ledger | None = None, **about: Any) -> BaseCallbackHandler:
-    """Return a callback that records graphs in the current run, or each in a run of its own.
+    """Return a callback that records graphs in the current run, or each graph in a separate run.
 
-    A run of its own needs a `ledger`; `about` is handed to `ledger.run` (`subject`, `conversation`, `principal`, …).
+    A separate run needs a `ledger`; `about` is passed to `ledger.run` (`subject`, `conversation`, `principal`, …).
     One callback may serve any number of graphs at the same time.
     """
     return GraphRecorder(ledger, about)
 
 
-class Place:
-    """One call of LangChain's, in its place: in which run, inside which other, and as which step."""
+class ChainCall:
+    """One LangChain call and its place: its run, its parent call, and its step."""
 
-    def __init__(self, run: woodrat.Run, around: Place | None, name: str | None, inputs: Any) -> None:
+    def __init__(self, run: woodrat.Run, around: ChainCall | None, name: str | None, inputs: Any) -> None:
         self.run = run
         self.around = around
         self.name = name
         """What LangChain calls it."""
         self.inputs = inputs
-        """What it was given."""
+        """Its inputs."""
         self.node: str | None = None
-        """The node of the graph whose code it is."""
+        """The node of the graph that runs this code."""
         self.route_of: str | None = None
         """The node after which it chooses where to go."""
-        self.step: Step | None = None
+        self.step: RecordedCall | None = None
         """Its step, where it has one."""
 
-    def step_around(self) -> Step | None:
+    def step_around(self) -> RecordedCall | None:
         """Return the innermost step it is inside of."""
         place = self.around
         while place is not None and place.step is None:
@@ -62,21 +62,21 @@ class Place:
 
 
 class GraphRecorder(BaseCallbackHandler):
-    """Records what LangChain's callbacks tell."""
+    """Records LangChain's callback events."""
 
     def __init__(self, ledger: woodrat.Ledger | None, about: Mapping[str, Any]) -> None:
         super().__init__()
         self._ledger = ledger
         self._about = dict(about)
-        self._places: dict[UUID, Place] = {}
+        self._places: dict[UUID, ChainCall] = {}
         self._owned: dict[UUID, woodrat.Run] = {}
         self._lock = threading.Lock()
         self.raise_error = about.get("on_error") == "raise"
 
     # -- places
 
-    def _enter(self, run_id: UUID, parent: UUID | None, name: str | None, inputs: Any) -> Place | None:
-        """Take note that something begins; a run of its own where nothing is around it."""
+    def _enter(self, run_id: UUID, parent: UUID | None, name: str | None, inputs: Any) -> ChainCall | None:
+        """Record the start of a call; at top level, start a separate run."""
         with self._lock:
             around = self._places.get(parent) if parent is not None else None
         run = woodrat.current_run() if around is None else around.run
@@ -88,17 +88,17 @@ class GraphRecorder(BaseCallbackHandler):
                 return None
             self._owned[run_id] = run
         self.raise_error = self.raise_error or run.on_error == "raise"
-        place = Place(run, around, name, inputs)
+        place = ChainCall(run, around, name, inputs)
         with self._lock:
             self._places[run_id] = place
         return place
 
-    def _leave(self, run_id: UUID) -> Place | None:
+    def _leave(self, run_id: UUID) -> ChainCall | None:
         with self._lock:
             return self._places.pop(run_id, None)
 
     def _end(self, run_id: UUID, answer: Any, error: BaseException | None) -> None:
-        """End a run of its own."""
+        """End a separate run."""
         run = self._owned.pop(run_id, None)
         if run is not None:
             with guarded(run):
@@ -132,7 +132,7 @@ class GraphRecorder(BaseCallbackHandler):
             place.node = node
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **about: Any) -> None:
-        """A graph, a node or a part of one has ended; what a route or a `Command` says is where to go."""
+        """Record the end of a graph, a node or a part of one; a route or a `Command` returns its destination."""
         place = self._leave(run_id)
         if place is None:
             return
@@ -150,11 +150,11 @@ class GraphRecorder(BaseCallbackHandler):
         self._end(run_id, outputs, None)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **about: Any) -> None:
-        """A graph, a node or a part of one has failed, or nobody reads on."""
+        """Record the failure of a graph, a node or a part of one, or the end of reading it."""
         self._leave(run_id)
         self._end(run_id, None, error)
 
-    def _choose(self, place: Place, node: str, targets: list[str], because: str, state: Any) -> None:
+    def _choose(self, place: ChainCall, node: str, targets: list[str], because: str, state: Any) -> None:
         chosen = targets[0] if len(targets) == 1 else targets
         choose(place.run, f"route from {node}", chosen, because, facts_in(state))
 
@@ -170,7 +170,7 @@ class GraphRecorder(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **about: Any,
     ) -> None:
-        """A chat model is asked."""
+        """Record the start of a chat model call."""
         asked = messages[0] if len(messages) == 1 else messages
         self._ask(serialized, asked, run_id, parent_run_id, metadata, about)
 
@@ -184,7 +184,7 @@ class GraphRecorder(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **about: Any,
     ) -> None:
-        """A model that completes text is asked."""
+        """Record the start of a text completion."""
         asked = [{"role": "user", "content": prompt} for prompt in prompts]
         self._ask(serialized, asked, run_id, parent_run_id, metadata, about)
 
@@ -204,7 +204,7 @@ class GraphRecorder(BaseCallbackHandler):
         model = model_name(serialized, given, metadata or {})
         parameters = {name: value for name, value in given.items() if name not in _NO_PARAMETERS and value is not None}
         run = place.run
-        place.step = Step(
+        place.step = RecordedCall(
             run,
             lambda: run.model(model, messages=said(asked, run), parameters=said(parameters, run)),
             place.step_around(),
@@ -215,7 +215,7 @@ class GraphRecorder(BaseCallbackHandler):
         self._answer(run_id, response, None)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **about: Any) -> None:
-        """A model has failed, or nobody reads on what it says."""
+        """Record the failure of a model, or a stream that is no longer read."""
         self._answer(run_id, about.get("response"), error)
 
     def _answer(self, run_id: UUID, response: Any, error: BaseException | None) -> None:
@@ -257,7 +257,7 @@ class GraphRecorder(BaseCallbackHandler):
     def on_retriever_start(
         self, serialized: Any, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **about: Any
     ) -> None:
-        """A retriever is asked; it is a tool like others."""
+        """Record the start of a retriever call; it is a tool like others."""
         self._call(serialized, "retriever", {"query": query}, run_id, parent_run_id, about)
 
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **about: Any) -> None:
@@ -288,7 +288,7 @@ class GraphRecorder(BaseCallbackHandler):
         self._end(run_id, result, error)
 
 
-# -- what LangChain's values say --------------------------------------------------------------------------------------
+# -- reading LangChain's values ----------------------------------------------------------------------------------------
 
 
 def said(value: Any, run: woodrat.Run | None) -> Any:
@@ -326,7 +326,7 @@ def message_of(message: BaseMessage, run: woodrat.Run | None) -> dict[str, Any]:
 
 
 def answered(response: Any, run: woodrat.Run) -> tuple[Any, dict[str, int] | None]:
-    """Return what a model answered, and the tokens it took."""
+    """Return a model's answer, and its token counts."""
     listed = [each for several in getattr(response, "generations", ()) for each in several]
     messages = [getattr(each, "message", None) for each in listed]
     answers = [
@@ -341,7 +341,7 @@ def answered(response: Any, run: woodrat.Run) -> tuple[Any, dict[str, int] | Non
 
 
 def model_name(serialized: Any, given: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
-    """Return what a model is called; its class where nothing says so."""
+    """Return the name of a model; default: its class."""
     names = (given.get("model"), given.get("model_name"), metadata.get("ls_model_name"))
     known = next((name for name in names if isinstance(name, str) and name), None)
     if known is not None:
@@ -351,7 +351,7 @@ def model_name(serialized: Any, given: Mapping[str, Any], metadata: Mapping[str,
 
 
 def question_in(inputs: Any) -> str:
-    """Return what a graph is asked: the last words of a person, or its inputs as text."""
+    """Return the question to a graph: the last message of a person, or its inputs as text."""
     plain = said(inputs, None)
     messages = plain.get("messages") if isinstance(plain, dict) else plain
     for message in reversed(messages if isinstance(messages, list) else []):
@@ -365,7 +365,7 @@ def question_in(inputs: Any) -> str:
 
 
 def answer_in(outputs: Any) -> Any:
-    """Return what a graph answers: the text of its last message, or its output as it is."""
+    """Return the answer of a graph: the text of its last message, or its output unchanged."""
     plain = said(outputs, None)
     messages = plain.get("messages") if isinstance(plain, dict) else plain
     last = messages[-1] if isinstance(messages, list) and messages else plain
@@ -373,13 +373,13 @@ def answer_in(outputs: Any) -> Any:
 
 
 def targets_of(chosen: Any) -> list[str]:
-    """Return the nodes that a route names; nothing where it names something else."""
+    """Return the nodes that a route names; empty if it names something else."""
     targets = [each.node if isinstance(each, Send) else each for each in _listed(chosen)]
     return [str(each) for each in targets] if all(isinstance(each, str | bool | int) for each in targets) else []
 
 
 def facts_in(state: Any) -> dict[str, Any]:
-    """Return what a route could go by: the values of the state, of its messages the last one."""
+    """Return the possible evidence of a route: the values of the state, with the last of its messages."""
     members = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
     facts: dict[str, Any] = {}
     for name, value in said(members, None).items():
@@ -397,12 +397,12 @@ def _comes_after_the_node(tags: list[str] | None) -> bool:
 
 
 def _is_state(inputs: Any, state: Any) -> bool:
-    """Tell whether a part of a node was given the state, as routes are, and not what an earlier part returned."""
+    """Return True if a part of a node received the state, as routes do, and not the result of an earlier part."""
     return type(inputs) is type(state) and (not isinstance(state, Mapping) or set(inputs) >= set(state))
 
 
 def _updated(state: Any, update: Any) -> Any:
-    """Return a state with what a command changes in it."""
+    """Return a state with the changes of a command."""
     members = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
     return {**members, **update} if isinstance(update, Mapping) else state
 

@@ -1,10 +1,10 @@
-"""OpenAI: a client of the official SDK whose calls of models are recorded in the current run.
+"""OpenAI: a client of the official SDK whose model calls are recorded in the current run.
 
     client = woodrat.openai.wrap(openai.OpenAI())
 
-Chat completions and responses are recorded, sync and async, streams as their reader reads them. A run that is replayed
-or resumed is answered from its log, by the SDK's own code: the recorded answer is handed to it as if it had come over
-the network. Outside of a run the client is as it was.
+Chat completions and responses are recorded, sync and async, streams while they are read. A replayed or resumed run
+gets its answers from the log, through the SDK's own code: the recorded answer is parsed as if it had come over the
+network. Outside of a run the client is unchanged.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from weakref import WeakKeyDictionary
 import openai
 
 import woodrat
-from woodrat.adapters.step import Step, guarded, parsed, tool_step
+from woodrat.adapters.step import RecordedCall, guarded, parsed, tool_step
 
 Client = TypeVar("Client", openai.OpenAI, openai.AsyncOpenAI)
 
 CHAT, RESPONSES = "/chat/completions", "/responses"
 _PARTS: Final = {CHAT: "messages", RESPONSES: "input"}
-"""Where a request has what it says to the model."""
+"""Members of a request with the messages to the model."""
 _TRANSPORT: Final = ("stream", "stream_options", "background")
-"""What changes how an answer comes, and not what is asked."""
+"""Members that affect the delivery of an answer, not the question."""
 _VOLATILE: Final = {
     CHAT: ("id", "created", "system_fingerprint", "service_tier"),
     RESPONSES: ("created_at", "completed_at"),
 }
-"""What is new in every answer and is named by no later request."""
+"""Members that are new in every answer and that no later request names."""
 _STAND_INS: Final[dict[str, dict[str, Any]]] = {
     CHAT: {"id": "chatcmpl-recorded", "created": 0, "object": "chat.completion"},
     RESPONSES: {"created_at": 0, "object": "response"},
 }
-"""What stands for it when an answer comes from the log."""
+"""Placeholders for these when an answer comes from the log."""
 _RAW_HEADER: Final = "X-Stainless-Raw-Response"
 
 
 def wrap(client: Client) -> Client:
-    """Return a client like this one, whose calls of models are recorded in the run that is current when they are made.
+    """Return a client like this one whose model calls are recorded in the run that is current at the call.
 
-    It shares the connections of the one given, which stays as it is.
+    It shares the connections of the given client, which stays unchanged.
     """
     kind: Any = type(client)
     if not isinstance(client, (openai.OpenAI, openai.AsyncOpenAI)):
@@ -61,7 +61,7 @@ def wrap(client: Client) -> Client:
 
 @cache
 def _recorded_class(kind: type[Any]) -> type[Any]:
-    """Return a class of clients like another, which records what they post; copies of them are of it too."""
+    """Return a subclass of a client class that records its POST requests; copies of its clients are recorded too."""
 
     def post(self: Any, path: str, **given: Any) -> Any:
         request = Request.read(path, given)
@@ -85,7 +85,7 @@ class Request:
         self.run = run
         self.path = path
         self.body = body
-        """What the caller sends."""
+        """The request body."""
         self.stream = stream
         self.raw = raw
         """How the caller wants the answer: raw with its headers, as a stream of bytes, or read."""
@@ -104,7 +104,7 @@ class Request:
 
     @classmethod
     def read(cls, path: str, given: Mapping[str, Any]) -> Request | None:
-        """Return a request that is to be recorded; none for any other, and outside of runs."""
+        """Return a request to record; None for any other, and outside of runs."""
         run = woodrat.current_run() if path in _PARTS else None
         body = given.get("body")
         if run is None or not isinstance(body, Mapping):
@@ -117,30 +117,30 @@ class Request:
             return cls(run, path, whole, bool(given.get("stream")), raw)
         return None
 
-    def step(self) -> Step:
+    def step(self) -> RecordedCall:
         """Return the step of this request, not opened yet."""
         asked = {"messages": self.messages, "model": self.model, "parameters": self.parameters}
-        return Step(
+        return RecordedCall(
             self.run,
             lambda: self.run.model(self.model, messages=self.messages, parameters=self.parameters, request=asked),
         )
 
-    def open(self) -> Step:
+    def open(self) -> RecordedCall:
         """Record the tools whose results it carries, then begin its own step."""
         with guarded(self.run):
             self.number = _numbers[self.run] = _numbers.get(self.run, 0) + 1
             record_tools(self.run, self.messages)
         return self.step().open()
 
-    def close(self, step: Step, answer: Any) -> None:
-        """Record what came of it."""
+    def close(self, step: RecordedCall, answer: Any) -> None:
+        """Record its outcome."""
         record = None
         with guarded(self.run):
             record = self.record(answer)
         self.end(step, record)
 
-    def end(self, step: Step, record: Any, error: BaseException | None = None) -> None:
-        """Close its step, and remember which tools the model asked for."""
+    def end(self, step: RecordedCall, record: Any, error: BaseException | None = None) -> None:
+        """Close its step, and remember the requested tool calls."""
         if self.path == RESPONSES:
             with guarded(self.run):
                 record = with_steady_ids(self.run, record, self.number)
@@ -151,7 +151,7 @@ class Request:
                 expect_tools(self.run, record)
 
     def record(self, answer: Any) -> Any:
-        """Return what is recorded of an answer: all that the server said, but what is new every time."""
+        """Return the recorded part of an answer: everything from the server except members that change every time."""
         if self.raw is not None:
             if self.raw == "stream" or self.stream:
                 self.run.note(f"{self.model}: the answer was read as raw bytes and is not recorded")
@@ -160,8 +160,8 @@ class Request:
         said = answer.to_dict(warnings=False) if hasattr(answer, "to_dict") else answer
         return steadied(self.path, said)
 
-    def edited(self, step: Step, send: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what sends the messages of the step, which a fork may have edited."""
+    def edited(self, step: RecordedCall, send: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that sends the messages of the step, which a fork may have edited."""
         prompt = self.messages if step.call is None else step.call.prompt
         if prompt is self.messages or not isinstance(prompt, list):
             return send
@@ -184,12 +184,12 @@ class Request:
             step.close(error=error)
             raise
         if self.stream and self.raw is None:
-            return RecordedStream(answer, Reading(self, step))
+            return RecordedStream(answer, PartialStream(self, step))
         self.close(step, answer)
         return answer
 
     async def send_async(self, client: Any, send: Callable[[Any], Any]) -> Any:
-        """As `send`; the ledger is written to in a worker thread, so that the loop goes on meanwhile."""
+        """Like `send`, but writes to the ledger in a worker thread, so that the event loop is free."""
         step = await asyncio.to_thread(self.open)
         if step.recorded:
             result = step.replayed()
@@ -206,13 +206,13 @@ class Request:
             step.close(error=error)
             raise
         if self.stream and self.raw is None:
-            return RecordedAsyncStream(answer, Reading(self, step))
+            return RecordedAsyncStream(answer, PartialStream(self, step))
         await asyncio.to_thread(self.close, step, answer)
         return answer
 
 
 def steadied(path: str, answer: Any) -> Any:
-    """Return an answer without what is new every time."""
+    """Return an answer without the members that change every time."""
     if not isinstance(answer, Mapping):
         return answer
     return {name: value for name, value in answer.items() if name not in _VOLATILE[path]}
@@ -221,13 +221,13 @@ def steadied(path: str, answer: Any) -> Any:
 # -- ids of responses: later requests name them, and they are new every time -----------------------------------------
 
 _numbers: WeakKeyDictionary[woodrat.Run, int] = WeakKeyDictionary()
-"""By run: how many requests it has made."""
+"""By run: the number of its requests."""
 _stand_ins: WeakKeyDictionary[woodrat.Run, dict[str, str]] = WeakKeyDictionary()
-"""By run: the ids that its responses came with, each with the one that is recorded instead."""
+"""By run: the ids of its responses, each with the recorded id."""
 
 
 def with_steady_ids(run: woodrat.Run, record: Any, number: int) -> Any:
-    """Return a response whose own id, and those of its items, say only which response of the run it is."""
+    """Return a response whose ids, its own and those of its items, are its number in the run."""
     if not isinstance(record, Mapping):
         return record
     known = _stand_ins.setdefault(run, {})
@@ -239,7 +239,7 @@ def with_steady_ids(run: woodrat.Run, record: Any, number: int) -> Any:
 
 
 def steady_ids(run: woodrat.Run, value: Any) -> Any:
-    """Return a value in which the ids of earlier responses of a run are those that were recorded."""
+    """Return a value in which the ids of earlier responses of a run are the recorded ones."""
     known = _stand_ins.get(run)
     return _renamed(value, known) if known else value
 
@@ -252,15 +252,16 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return [_renamed(item, names) for item in value] if isinstance(value, list) else value
 
 
-# -- tools that nobody else records -----------------------------------------------------------------------------------
+# -- tools without a recording of their own ----------------------------------------------------------------------------
 
 _expected: WeakKeyDictionary[woodrat.Run, dict[str, tuple[str, Any, int]]] = WeakKeyDictionary()
-"""By run and id of a call: the tool that a model asked for, its arguments, and how often it has been called by then
-if the call was recorded where it was made."""
+"""By run and id of a call: the requested tool, its arguments, and the number of its calls by then if the tool recorded
+the call itself.
+"""
 
 
 def expect_tools(run: woodrat.Run, record: Any) -> None:
-    """Remember the tools that a model asks for."""
+    """Remember the tool calls that a model requests."""
     waiting = _expected.setdefault(run, {})
     counts: dict[str, int] = {}
     for call_id, name, arguments in _calls_in(record):
@@ -269,7 +270,7 @@ def expect_tools(run: woodrat.Run, record: Any) -> None:
 
 
 def record_tools(run: woodrat.Run, messages: Any) -> None:
-    """Record the calls whose results a request carries, of tools that did not record themselves."""
+    """Record the tool calls whose results a request carries, unless the tool recorded them itself."""
     waiting = _expected.get(run)
     if not waiting or not isinstance(messages, list):
         return
@@ -313,10 +314,10 @@ def _text_of(content: Any) -> Any:
 # -- streams ----------------------------------------------------------------------------------------------------------
 
 
-class Reading:
-    """What a reader has read of a stream; recorded when it is over, or when nobody reads on."""
+class PartialStream:
+    """The part of a stream read so far; recorded at its end, or when reading stops."""
 
-    def __init__(self, request: Request, step: Step) -> None:
+    def __init__(self, request: Request, step: RecordedCall) -> None:
         self._request = request
         self._step = step
         self._items: list[Any] = []
@@ -327,7 +328,7 @@ class Reading:
         self._items.append(item)
 
     def finish(self, error: BaseException | None = None, *, whole: bool = False) -> None:
-        """Record it, once; `whole` when the stream came to its end."""
+        """Record it, once; `whole` if the stream reached its end."""
         if self._is_over:
             return
         self._is_over = True
@@ -341,12 +342,12 @@ class Reading:
         self._request.end(self._step, record, error)
 
     def watched(self, response: Any) -> Any:
-        """Return an HTTP response that tells when it is closed: helpers of the SDK close it, and not the stream."""
+        """Return an HTTP response that reports when it is closed: helpers of the SDK close it instead of the stream."""
         return _WatchedResponse(response, self)
 
 
 class _WatchedResponse:
-    def __init__(self, response: Any, reading: Reading) -> None:
+    def __init__(self, response: Any, reading: PartialStream) -> None:
         self._response, self._reading = response, reading
 
     @property  # type: ignore[misc]
@@ -366,9 +367,9 @@ class _WatchedResponse:
 
 
 class RecordedStream(openai.Stream[Any]):
-    """A stream of the SDK, recorded as it is read; a reader who stops early is no failure."""
+    """A stream of the SDK, recorded while it is read; stopping early is not a failure."""
 
-    def __init__(self, stream: openai.Stream[Any], reading: Reading) -> None:
+    def __init__(self, stream: openai.Stream[Any], reading: PartialStream) -> None:
         self._stream, self._reading = stream, reading
         self.response = reading.watched(stream.response)
 
@@ -399,7 +400,7 @@ class RecordedStream(openai.Stream[Any]):
             self._reading.finish()
 
     def close(self) -> None:
-        """Close the stream; what was read of it is recorded."""
+        """Close the stream; the part read so far is recorded."""
         self._stream.close()
         self._reading.finish()
 
@@ -409,9 +410,9 @@ class RecordedStream(openai.Stream[Any]):
 
 
 class RecordedAsyncStream(openai.AsyncStream[Any]):
-    """As `RecordedStream`, for a loop."""
+    """Like `RecordedStream`, for an event loop."""
 
-    def __init__(self, stream: openai.AsyncStream[Any], reading: Reading) -> None:
+    def __init__(self, stream: openai.AsyncStream[Any], reading: PartialStream) -> None:
         self._stream, self._reading = stream, reading
         self.response = reading.watched(stream.response)
 
@@ -453,7 +454,7 @@ class RecordedAsyncStream(openai.AsyncStream[Any]):
 
 
 def gathered_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the chat completion that chunks come to."""
+    """Return the chat completion assembled from chunks."""
     whole: dict[str, Any] = {"object": "chat.completion"}
     choices: dict[int, dict[str, Any]] = {}
     for chunk in chunks:
@@ -477,7 +478,7 @@ _NAMES: Final = ("role", "id", "type", "index", "name")
 
 
 def _joined(whole: dict[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with a further piece of it: texts go on, lists are told apart by `index`."""
+    """Return a message with one more chunk: texts are concatenated, list items matched by `index`."""
     for name, value in delta.items():
         before = whole.get(name)
         if value is None:
@@ -502,7 +503,7 @@ def _joined(whole: dict[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gathered_events(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the response that events come to: the last one told whole, or what was said of it so far."""
+    """Return the response assembled from events: the last complete one, or the parts so far."""
     whole: dict[str, Any] = {"object": "response", "output": []}
     items: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -527,16 +528,16 @@ def gathered_events(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class _offline:
-    """A client like another, whose server is one recorded answer."""
+    """A client like another whose server is one recorded answer."""
 
     def __init__(self, request: Request, client: Any, record: Any) -> None:
         if not isinstance(record, Mapping) or not ("choices" in record or "output" in record):
             problem = f"the recorded answer of {request.model} is not whole"
-            remedy = "It was too long to keep, hidden or erased; run the agent anew."
+            remedy = "It was too long to keep, redacted or erased; run the agent again."
             raise woodrat.Refused([woodrat.Fault(f"run {request.run.id}", problem, remedy)], "Nothing was sent.")
         is_async = isinstance(client, openai.AsyncOpenAI)
         kind: Any = openai.DefaultAsyncHttpxClient if is_async else openai.DefaultHttpxClient
-        # Whichever HTTP library the installed SDK is built on.
+        # the HTTP library of the installed SDK
         http: Any = sys.modules[kind.__mro__[1].__module__.partition(".")[0]]
         answer = {**_STAND_INS[request.path], **record}
         if request.stream:

@@ -3,8 +3,8 @@
     recorder = woodrat.openai_agents.recorder(ledger)
     result = await recorder.run(agent, "Should we approve application #42?")
 
-`run`, `run_sync` and `run_streamed` take what those of `agents.Runner` take. The recorder is a `RunHooks` too, to be
-handed to `agent.as_tool(hooks=recorder)`: what that agent does is then recorded inside the step of the tool.
+`run`, `run_sync` and `run_streamed` take the same arguments as in `agents.Runner`. The recorder is also a `RunHooks`:
+pass it to `agent.as_tool(hooks=recorder)`, and that agent's work is recorded inside the step of the tool.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agents.models import get_default_model
 
 import woodrat
 from woodrat.adapters.openai import gathered_events
-from woodrat.adapters.step import Step, begun, call_name, choose, guarded, parsed, tool_step
+from woodrat.adapters.step import RecordedCall, begun, call_name, choose, guarded, parsed, tool_step
 
 _HOOKS: Final = (
     *("on_llm_start", "on_llm_end", "on_agent_start", "on_agent_end"),
@@ -29,49 +29,49 @@ _HOOKS: Final = (
 
 
 class ToolFailed(Exception):
-    """A tool raised something, and the model was told so; says what it was told."""
+    """A tool raised an error, and the model received it as text: this text."""
 
 
 def recorder(ledger: woodrat.Ledger | None = None, **about: Any) -> AgentRecorder:
-    """Return a recorder that runs agents in the current run, or each in a run of its own.
+    """Return a recorder that runs agents in the current run, or each in a separate run.
 
-    A run of its own needs a `ledger`; `about` is handed to `ledger.run` (`subject`, `conversation`, `principal`, …).
+    A separate run needs a `ledger`; `about` is passed to `ledger.run` (`subject`, `conversation`, `principal`, …).
     """
     return AgentRecorder(ledger, about)
 
 
-class Recording:
-    """What is under way in one call of a runner."""
+class RunnerCall:
+    """The state of one call of a runner."""
 
     def __init__(self, run: woodrat.Run, owned: bool, model: Any) -> None:
         self.run = run
         self.owned = owned
         """Whether the run was begun for it, and ends with it."""
         self.model = model
-        """The model that all agents use, where the caller said so."""
-        self.steps: dict[tuple[int, str], tuple[Step, object]] = {}
-        """Steps that have begun, by the context and the name that hooks are given; the context is kept with them."""
-        self.tools: dict[str, Step] = {}
+        """The model for all agents, if the caller set one."""
+        self.steps: dict[tuple[int, str], tuple[RecordedCall, object]] = {}
+        """Open steps, by the context and the name that hooks receive; the context is kept with them."""
+        self.tools: dict[str, RecordedCall] = {}
         """Steps of tools, by the id of the call."""
-        self.inside: dict[str, Step | None] = {}
-        """By the id of a call, the step inside of which a model asked for it."""
+        self.inside: dict[str, RecordedCall | None] = {}
+        """By the id of a call, the step in which a model requested it."""
         self.asked: dict[str, Any] = {}
         """By the name of a tool or handoff, the arguments that a model sent last."""
         self.events: list[Any] = []
-        """What the reader of a stream has read since the last model was asked."""
+        """The part of the stream read since the last model call."""
         self._is_over = False
 
-    def open(self, context: object, name: str, step: Step) -> None:
-        """Keep a step until its end is told."""
+    def open(self, context: object, name: str, step: RecordedCall) -> None:
+        """Keep a step until its end event."""
         self.steps[id(context), name] = (step.open(), context)
 
-    def take(self, context: object, name: str) -> Step | None:
-        """Return a step whose end is told."""
+    def take(self, context: object, name: str) -> RecordedCall | None:
+        """Return the step of an end event."""
         found = self.steps.pop((id(context), name), None)
         return None if found is None else found[0]
 
     def finish(self, result: Any, error: BaseException | None) -> None:
-        """Record how all of it ended: guardrails, steps whose end nobody told, and the run where it is its own."""
+        """Record the end of the call: guardrails, steps without an end event, and the run if it is a separate one."""
         if self._is_over:
             return
         self._is_over = True
@@ -88,8 +88,8 @@ class Recording:
                     run.answer(result.final_output)
                 run.finish(error)
 
-    def _abandon(self, step: Step, error: BaseException | None) -> None:
-        """Close a step that nobody told the end of: it failed, or nobody reads on."""
+    def _abandon(self, step: RecordedCall, error: BaseException | None) -> None:
+        """Close a step without an end event: it failed, or its stream is no longer read."""
         if isinstance(error, Exception):
             step.close(error=error)
             return
@@ -100,11 +100,11 @@ class Recording:
         step.close({"output": said, "abandoned": True})
 
 
-_recording: ContextVar[Recording | None] = ContextVar("woodrat_openai_agents", default=None)
+_recording: ContextVar[RunnerCall | None] = ContextVar("woodrat_openai_agents", default=None)
 
 
 class AgentRecorder(RunHooks[Any]):
-    """Runs agents as `agents.Runner` does, and records what they do."""
+    """Runs agents as `agents.Runner` does, and records their work."""
 
     def __init__(self, ledger: woodrat.Ledger | None, about: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -154,20 +154,20 @@ class AgentRecorder(RunHooks[Any]):
         result.stream_events = _watched(result, result.stream_events, recording)
         return result
 
-    def _begin(self, agent: Agent[Any], input: Any, given: Mapping[str, Any]) -> Recording | None:
-        """Return what is recorded of a call; none where there is no run and no ledger."""
+    def _begin(self, agent: Agent[Any], input: Any, given: Mapping[str, Any]) -> RunnerCall | None:
+        """Return the recording of a call; None without a run and a ledger."""
         config = given.get("run_config")
         model = config.get("model") if isinstance(config, Mapping) else getattr(config, "model", None)
         run = woodrat.current_run()
         if run is not None:
-            return Recording(run, False, model)
+            return RunnerCall(run, False, model)
         about = {"attributes": {"agent": agent.name}, **self._about}
         said = items_of(input, None)
         run = begun(self._ledger, question_in(said), {"input": said}, about)
-        return None if run is None else Recording(run, True, model)
+        return None if run is None else RunnerCall(run, True, model)
 
     @contextmanager
-    def _running(self, recording: Recording) -> Iterator[None]:
+    def _running(self, recording: RunnerCall) -> Iterator[None]:
         """Make a recording the current one, and its run."""
         token = _recording.set(recording)
         try:
@@ -180,14 +180,14 @@ class AgentRecorder(RunHooks[Any]):
             _recording.reset(token)
 
     def _hooked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a runner with these hooks, before those of the caller."""
+        """Return the arguments of a runner, with these hooks before the caller's."""
         theirs = given.get("hooks")
         return {**given, "hooks": self if theirs is None else _Both(self, theirs)}
 
-    # -- what the framework tells
+    # -- events of the framework
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]) -> None:
-        """A model is asked."""
+        """Record the start of a model call."""
         recording = _recording.get()
         if recording is None:
             return
@@ -205,7 +205,7 @@ class AgentRecorder(RunHooks[Any]):
             return run.model(model_name(agent, recording.model), messages=messages, parameters=parameters)
 
         inside = recording.tools.get(getattr(context, "tool_call_id", ""))
-        await asyncio.to_thread(recording.open, context, "", Step(run, call, inside))
+        await asyncio.to_thread(recording.open, context, "", RecordedCall(run, call, inside))
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """A model has answered."""
@@ -237,7 +237,7 @@ class AgentRecorder(RunHooks[Any]):
             recording.tools[call_id] = step
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: object) -> None:
-        """A tool has returned, or the model is told that it failed."""
+        """Record a tool's result, or the error text that the model receives."""
         recording = _recording.get()
         step = None if recording is None else recording.take(context, tool.name)
         if step is None:
@@ -248,7 +248,7 @@ class AgentRecorder(RunHooks[Any]):
         await asyncio.to_thread(step.close, parsed(result), error=error)
 
     async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
-        """A model hands over to another agent."""
+        """Record a handover to another agent."""
         recording = _recording.get()
         if recording is None:
             return
@@ -262,10 +262,10 @@ class AgentRecorder(RunHooks[Any]):
 
 
 def failure_of(context: Any, result: object) -> ToolFailed | None:
-    """Return the failure of a tool, where the model is told of it and the agents go on.
+    """Return the failure of a tool if the model receives it and the agents continue.
 
-    The SDK hides what was raised. Its tracing says that something was; without tracing there are only the words that a
-    model is told by default.
+    The SDK hides the exception. The SDK's tracing reports errors; without tracing, the only sign is the default error
+    text for the model.
     """
     span = get_current_span()
     if span is not None and span.error is not None:
@@ -275,7 +275,7 @@ def failure_of(context: Any, result: object) -> ToolFailed | None:
 
 
 class _Both(RunHooks[Any]):
-    """The hooks of a recorder and then those of the caller."""
+    """The hooks of a recorder, then the caller's."""
 
     def __init__(self, first: RunHooks[Any], second: RunHooks[Any]) -> None:
         self.first, self.second = first, second
@@ -293,11 +293,11 @@ for _name in _HOOKS:
     setattr(_Both, _name, _in_turn(_name))
 
 
-def _watched(result: Any, stream_events: Callable[[], AsyncIterator[Any]], recording: Recording) -> Callable[[], Any]:
+def _watched(result: Any, stream_events: Callable[[], AsyncIterator[Any]], recording: RunnerCall) -> Callable[[], Any]:
     """Return the events of a streamed run, which end its recording when they were read."""
 
     def left() -> None:
-        """Nobody reads on. The agents go on nevertheless, until they are done or cancelled."""
+        """Nobody reads on. The agents continue until they finish or are cancelled."""
         task = result.run_loop_task
         if task is None or task.done():
             recording.finish(result, _ending(task))
@@ -325,7 +325,7 @@ def _watched(result: Any, stream_events: Callable[[], AsyncIterator[Any]], recor
 
 
 def _ending(task: Any) -> BaseException | None:
-    """Return what ended the work of agents before its time."""
+    """Return the reason why the agents stopped early."""
     if task is None or not task.done():
         return None
     if task.cancelled():
@@ -334,7 +334,7 @@ def _ending(task: Any) -> BaseException | None:
     return error
 
 
-# -- what the framework's values say ----------------------------------------------------------------------------------
+# -- reading the framework's values ------------------------------------------------------------------------------------
 
 
 def items_of(items: Any, run: woodrat.Run | None) -> Any:
@@ -355,7 +355,7 @@ def _item_of(item: Any, run: woodrat.Run | None) -> Any:
 
 
 def question_in(said: Any) -> str:
-    """Return what agents are asked: the text, or the last words of the user."""
+    """Return the question to the agents: the text, or the last message of the user."""
     if isinstance(said, str):
         return said
     for item in reversed(said if isinstance(said, list) else []):
@@ -370,7 +370,7 @@ def question_in(said: Any) -> str:
 
 
 def model_name(agent: Any, override: Any) -> str:
-    """Return what the model of an agent is called; its class where nothing says so."""
+    """Return the name of an agent's model; default: its class."""
     model = override if override is not None else agent.model
     if model is None:
         return get_default_model()
@@ -379,7 +379,7 @@ def model_name(agent: Any, override: Any) -> str:
 
 
 def guardrails_of(result: Any, error: BaseException | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield each guardrail that was asked: its name, what it chose, and what it went by."""
+    """Yield each guardrail that ran: its name, its result, and its evidence."""
     tripped = getattr(error, "guardrail_result", None)
     data = result if result is not None else getattr(error, "run_data", None)
     lists = ("input_guardrail_results", "output_guardrail_results")
@@ -396,7 +396,7 @@ def guardrails_of(result: Any, error: BaseException | None) -> Iterator[tuple[st
 
 
 def _described(tool: Any) -> Any:
-    """Return a tool as a model is told of it; one that OpenAI runs itself by its name alone."""
+    """Return a tool as described to a model; a tool that OpenAI runs itself by its name alone."""
     schema = getattr(tool, "params_json_schema", None)
     if not isinstance(schema, Mapping):
         return tool.name

@@ -2,8 +2,7 @@
 
     agent = Agent("openai:gpt-5", capabilities=[woodrat.pydantic_ai.capability(ledger)])
 
-Requests to models and calls of tools are steps. An agent that another one calls from a tool is recorded inside that
-step.
+Requests to models and calls of tools are steps. An agent called from another agent's tool is recorded inside that step.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ import woodrat
 from woodrat.adapters.step import TaskStep, begun, guarded, tool_call
 
 _VOLATILE: Final = frozenset({"timestamp", "run_id", "conversation_id", "provider_response_id"})
-"""What is new in every message and says nothing."""
+"""Members that are new in every message and carry no meaning."""
 _ROLES: Final = {"system-prompt": "system", "user-prompt": "user", "tool-return": "tool", "retry-prompt": "user"}
-"""Who speaks in the parts of a request."""
+"""The role of the parts of a request."""
 _ANYTHING: Final = TypeAdapter(Any)
 
 
 def capability(ledger: woodrat.Ledger | None = None, **about: Any) -> AbstractCapability[Any]:
-    """Return a capability that records an agent in the current run, or each of its runs in one of its own.
+    """Return a capability that records an agent in the current run, or each of its runs as a separate one.
 
-    A run of its own needs a `ledger`; `about` is handed to `ledger.run` (`subject`, `conversation`, `principal`, …).
+    A separate run needs a `ledger`; `about` is passed to `ledger.run` (`subject`, `conversation`, `principal`, …).
     """
     return RunRecorder(ledger=ledger, about=about)
 
 
 @dataclass
 class RunRecorder(AbstractCapability[Any]):
-    """Records what an agent does; outermost, so that it sees what really happens."""
+    """Records an agent's work; outermost, so that it sees the real calls."""
 
     ledger: woodrat.Ledger | None = field(default=None, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +49,7 @@ class RunRecorder(AbstractCapability[Any]):
     run: woodrat.Run | None = field(default=None, init=False, repr=False)
     """The run it records into; set for each run of the agent on a copy."""
     stream: StreamedResponse | None = field(default=None, init=False, repr=False)
-    """What the model is saying, where it is streamed."""
+    """The streamed part of the model's answer."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Wrap all other capabilities."""
@@ -66,7 +65,7 @@ class RunRecorder(AbstractCapability[Any]):
         return replace(self)
 
     async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
-        """Record a run of the agent, in a run of its own where none is current."""
+        """Record a run of the agent, as a separate run if none is current."""
         self.run = woodrat.current_run()
         if self.run is not None:
             return await handler()
@@ -91,7 +90,7 @@ class RunRecorder(AbstractCapability[Any]):
         return result
 
     def get_wrapper_model(self, model: Model) -> Model | None:
-        """Watch what a model streams, so that it is known when nobody reads on."""
+        """Observe a model's stream, so that its text is known if reading stops early."""
         return None if self.run is None else WatchedModel(model, self)
 
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> ModelResponse:
@@ -110,7 +109,7 @@ class RunRecorder(AbstractCapability[Any]):
         except BaseException as error:
             if isinstance(error, Exception) or self.stream is None:
                 await step.leave(error=error)
-            else:  # nobody reads on: what was said so far is what the reader got
+            else:  # reading stopped: the reader got this part
                 answer = None
                 with guarded(run):
                     answer = {**response_of(self.stream.get()), "abandoned": True}
@@ -131,7 +130,7 @@ class RunRecorder(AbstractCapability[Any]):
             try:
                 return await step.leave_replayed()
             except (ModelRetry, ToolRetryError) as retry:
-                # A recorded error was made without its parts; the model is asked again by a whole one.
+                # A recorded error lacks its parts; a new error with all parts makes the agent ask the model again.
                 raise ModelRetry(str(retry.args[0]) if retry.args else "") from None
         try:
             result = await handler(args)
@@ -144,7 +143,7 @@ class RunRecorder(AbstractCapability[Any]):
 
 
 class WatchedModel(WrapperModel):
-    """A model whose streams a recorder can look at."""
+    """A model with observable streams."""
 
     def __init__(self, wrapped: Model, recorder: RunRecorder) -> None:
         super().__init__(wrapped)
@@ -158,7 +157,7 @@ class WatchedModel(WrapperModel):
             yield stream
 
 
-# -- what Pydantic AI's values say ------------------------------------------------------------------------------------
+# -- reading Pydantic AI's values --------------------------------------------------------------------------------------
 
 
 def _model_call(run: woodrat.Run, request: Any) -> Any:
@@ -206,7 +205,7 @@ def _answer_message(message: ModelResponse) -> dict[str, Any]:
 
 
 def response_of(response: ModelResponse) -> dict[str, Any]:
-    """Return a response as it is recorded: whole, but for what is new every time."""
+    """Return a response for the record: complete, except for members that change every time."""
     (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json")
     whole: dict[str, Any] = _steadied(dumped)
     return whole
@@ -222,13 +221,13 @@ def response_from(record: Any) -> ModelResponse:
 
 def _steadied(value: Any) -> Any:
     if isinstance(value, dict):
-        # What is empty is a default, and comes back by itself.
+        # empty members are defaults, and come back on loading
         return {name: _steadied(item) for name, item in value.items() if name not in _VOLATILE and item is not None}
     return [_steadied(item) for item in value] if isinstance(value, list) else value
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON where Pydantic can say it; as it is otherwise."""
+    """Return a value as JSON if Pydantic can serialize it; else unchanged."""
     try:
         return _ANYTHING.dump_python(value, mode="json")
     except Exception:

@@ -1,8 +1,8 @@
-"""Steps: what the recorders of all frameworks share.
+"""Steps: the code that the recorders of all frameworks share.
 
-A framework tells of a call in two moments, often in two threads. A `Step` is opened in the first and closed in the
-second, in a context of its own, so that neither changes what is current for the code around it. Whatever goes wrong
-while recording is a problem of the run and never the framework's.
+A framework reports the start and the end of a call separately, often in two threads. A `RecordedCall` is opened on
+the first and closed on the second, in a separate context, so that neither changes the current run for the code around
+it. An error while recording becomes a problem of the run and never reaches the framework.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import woodrat
 
 @contextmanager
 def guarded(run: woodrat.Run) -> Iterator[None]:
-    """Keep what goes wrong inside among the problems of a run, unless it was asked to raise or is being replayed."""
+    """Turn errors inside the block into problems of the run, unless the run raises them or is being replayed."""
     try:
         yield
     except Exception as problem:
@@ -29,21 +29,21 @@ def guarded(run: woodrat.Run) -> Iterator[None]:
         run.keep_problem(problem)
 
 
-class Step:
-    """One call of a tool or a model, recorded from its beginning to its end wherever each of them is told."""
+class RecordedCall:
+    """One call of a tool or a model, recorded from its start event to its end event."""
 
-    def __init__(self, run: woodrat.Run, make: Callable[[], Any], inside: Step | None = None) -> None:
+    def __init__(self, run: woodrat.Run, make: Callable[[], Any], inside: RecordedCall | None = None) -> None:
         self.run = run
         """The run it is a step of."""
         self.call: Any = None
-        """The `woodrat.Call`; none when it could not be begun."""
+        """The `woodrat.Call`; None if it could not begin."""
         self._make = make
         self._inside = inside
         self._context: Context = copy_context()
         self._is_open = False
 
-    def open(self) -> Step:
-        """Begin the call, inside another step where one was named."""
+    def open(self) -> RecordedCall:
+        """Begin the call, inside another step if one is named."""
         if self._inside is not None and self._inside.call is not None:
             self._context = self._inside.copy_context()
         with guarded(self.run):
@@ -84,7 +84,7 @@ class Step:
 
 
 class TaskStep:
-    """One call of a tool or a model whose code is awaited here: what it does is recorded inside of this step."""
+    """One awaited call of a tool or a model: its effects are recorded inside this step."""
 
     def __init__(self, run: woodrat.Run, make: Callable[[], Any]) -> None:
         self.run = run
@@ -122,7 +122,7 @@ class TaskStep:
         error: BaseException | None = None,
         at_once: bool = False,
     ) -> None:
-        """Say how the call ended; `at_once` without waiting, as a task must that is being cancelled."""
+        """Record the end of the call; `at_once` does not wait, as required in a task that is being cancelled."""
         if self.call is None:
             return
         with guarded(self.run):
@@ -143,13 +143,13 @@ def tool_call(run: woodrat.Run, name: str, arguments: object) -> Any:
     return run.tool(name, **({} if arguments is None else {"input": arguments}))
 
 
-def tool_step(run: woodrat.Run, name: str, arguments: object, inside: Step | None = None) -> Step:
+def tool_step(run: woodrat.Run, name: str, arguments: object, inside: RecordedCall | None = None) -> RecordedCall:
     """Return the step of a tool's call, not opened yet."""
-    return Step(run, lambda: tool_call(run, name, arguments), inside)
+    return RecordedCall(run, lambda: tool_call(run, name, arguments), inside)
 
 
 def choose(run: woodrat.Run, stage: str, chosen: object, because: str, on: Mapping[str, Any]) -> None:
-    """Record a branch that a model or a framework took, with the values it went by."""
+    """Record a branch that a model or a framework took, with its evidence."""
     with guarded(run):
         run.decided(stage, chosen, because=because, on=dict(on))
 
@@ -157,7 +157,7 @@ def choose(run: woodrat.Run, stage: str, chosen: object, because: str, on: Mappi
 def begun(
     ledger: woodrat.Ledger | None, query: str, inputs: Mapping[str, Any], about: Mapping[str, Any]
 ) -> woodrat.Run | None:
-    """Return a run of its own for a call of a framework, begun now; none when that is not possible."""
+    """Return a new run for a call of a framework; None if it cannot start."""
     if ledger is None:
         return None
     run: woodrat.Run = ledger.run(query, **{"inputs": dict(inputs), **about})
@@ -175,7 +175,7 @@ _call_ids_lock = threading.Lock()
 
 
 def call_name(run: woodrat.Run, call_id: Any) -> Any:
-    """Return which call of its run an id means, by number: ids are made up anew every time."""
+    """Return the number of the call in its run that an id means: ids are new every time."""
     if not isinstance(call_id, str):
         return call_id
     with _call_ids_lock:
@@ -184,7 +184,7 @@ def call_name(run: woodrat.Run, call_id: Any) -> Any:
 
 
 def parsed(text: object) -> Any:
-    """Return JSON that stands in a text as the value it is; anything else as it is."""
+    """Return the value of JSON in a text; anything else unchanged."""
     if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
         return text
     try:

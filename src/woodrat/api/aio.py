@@ -1,7 +1,7 @@
 """The library for async code: the same verbs, as typed coroutines.
 
 The ledger itself is synchronous: each call runs in a worker thread, so no code is written twice. A verb is listed here
-by name; its parameters and its result are those of the method that it names (`coroutine.py`).
+by name; it has the parameters and the result of the synchronous method with that name (`coroutine.py`).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ N = TypeVar("N")
 
 
 class AsyncNamespace(Generic[N]):
-    """A namespace of a ledger, whose verbs are coroutines."""
+    """A namespace of a ledger; its verbs are coroutines."""
 
     def __init__(self, target: N) -> None:
         self.target = target
-        """The namespace whose verbs these are, for synchronous code."""
+        """The synchronous namespace behind this one."""
 
 
 class AsyncPastRuns(AsyncNamespace[PastRuns]):
-    """Runs at one moment, whose verbs are coroutines."""
+    """Runs at one moment; the verbs are coroutines."""
 
     list = coroutine(PastRuns.list)
     show = coroutine(PastRuns.show)
@@ -86,7 +86,7 @@ def presented(run: Run) -> AsyncRun:
 
 
 class AsyncRuns(AsyncPastRuns):
-    """Runs, whose verbs are coroutines."""
+    """Runs; the verbs are coroutines."""
 
     target: Runs
 
@@ -95,11 +95,11 @@ class AsyncRuns(AsyncPastRuns):
     import_ = coroutine(Runs.import_)
 
     def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> AsyncRun:
-        """Continue a run that another process started, as `Runs.continue_` does; it is looked up on entering."""
+        """Continue a run that another process started, as `Runs.continue_` does; entering the block looks it up."""
         return AsyncRun(functools.partial(self.target.continue_, run, ends=ends, on_error=on_error))
 
     async def resume(self, run: str, agent: Callable[..., Any], **given: Any) -> Resumed:
-        """Resume an interrupted run, as `Runs.resume` does; an async function is given the run as it is here."""
+        """Resume an interrupted run, as `Runs.resume` does; an async function gets this asynchronous run."""
         from woodrat.runs.recorder.resume import answer_with, resumed
 
         function = getattr(agent, "recorded_function", agent)
@@ -112,7 +112,7 @@ class AsyncRuns(AsyncPastRuns):
         return resumed(carried, result)
 
     async def fork(self, run: str, with_: Callable[..., Any], **given: Any) -> Forked:
-        """Fork a run, as `Runs.fork` does; an async function is given the run as it is here."""
+        """Fork a run, as `Runs.fork` does; an async function gets this asynchronous run."""
         from woodrat.runs.recorder.agent_function import agent_call
         from woodrat.runs.recorder.fork import ForkStopped, ended, standing_in, went_on
         from woodrat.runs.recorder.resume import answer_with
@@ -143,7 +143,7 @@ class AsyncRuns(AsyncPastRuns):
 
 
 class AsyncPastSchemas(AsyncNamespace[PastSchemas]):
-    """Schemas at one moment, whose verbs are coroutines."""
+    """Schemas at one moment; the verbs are coroutines."""
 
     list = coroutine(PastSchemas.list)
     show = coroutine(PastSchemas.show)
@@ -151,7 +151,7 @@ class AsyncPastSchemas(AsyncNamespace[PastSchemas]):
 
 
 class AsyncSchemas(AsyncPastSchemas):
-    """Schemas, whose verbs are coroutines."""
+    """Schemas; the verbs are coroutines."""
 
     target: Schemas
 
@@ -161,7 +161,7 @@ class AsyncSchemas(AsyncPastSchemas):
 
 
 class AsyncPastSources(AsyncNamespace[PastSources]):
-    """Sources at one moment, whose verbs are coroutines."""
+    """Sources at one moment; the verbs are coroutines."""
 
     list = coroutine(PastSources.list)
     show = coroutine(PastSources.show)
@@ -169,7 +169,7 @@ class AsyncPastSources(AsyncNamespace[PastSources]):
 
 
 class AsyncSources(AsyncPastSources):
-    """Sources, whose verbs are coroutines."""
+    """Sources; the verbs are coroutines."""
 
     target: Sources
 
@@ -177,7 +177,7 @@ class AsyncSources(AsyncPastSources):
 
 
 class AsyncPastInterpretations(AsyncNamespace[PastInterpretations]):
-    """Interpretations at one moment, whose verbs are coroutines."""
+    """Interpretations at one moment; the verbs are coroutines."""
 
     list = coroutine(PastInterpretations.list)
     show = coroutine(PastInterpretations.show)
@@ -185,7 +185,7 @@ class AsyncPastInterpretations(AsyncNamespace[PastInterpretations]):
 
 
 class AsyncInterpretations(AsyncPastInterpretations):
-    """Interpretations, whose verbs are coroutines."""
+    """Interpretations; the verbs are coroutines."""
 
     target: Interpretations
 
@@ -197,20 +197,20 @@ class AsyncInterpretations(AsyncPastInterpretations):
         try:
             yield AsyncReading(reading)
         except BaseException as error:
-            # The manager records the error and raises it again: that one goes on to the caller.
+            # The manager records the error and raises it again; the caller gets the original.
             await asyncio.to_thread(manager.__exit__, type(error), error, error.__traceback__)
             raise
         await asyncio.to_thread(manager.__exit__, None, None, None)
 
 
 class AsyncPastLog(AsyncNamespace[PastLog]):
-    """The log at one moment, whose verbs are coroutines."""
+    """The log at one moment; the verbs are coroutines."""
 
     entries = coroutine(PastLog.entries)
 
 
 class AsyncLog(AsyncPastLog):
-    """The log, whose verbs are coroutines."""
+    """The log; the verbs are coroutines."""
 
     target: Log
 
@@ -219,19 +219,19 @@ class AsyncLog(AsyncPastLog):
     backup = coroutine(Log.backup)
 
     async def sync(self, other: Any, **given: Any) -> Synced:
-        """Exchange entries with another ledger, as `Log.sync` does; that one may be async too."""
+        """Exchange entries with another ledger, as `Log.sync` does; the other ledger may be async too."""
         elsewhere: Any = other.target if isinstance(other, AsyncPast) else other
         return await asyncio.to_thread(self.target.sync, elsewhere, **given)
 
 
 class AsyncTraining(AsyncNamespace[Training]):
-    """Recorded runs as training data, whose verbs are coroutines."""
+    """Recorded runs as training data; the verbs are coroutines."""
 
     export = coroutine(Training.export)
 
 
 class AsyncProofs(AsyncNamespace[Proofs]):
-    """Proofs, whose verbs are coroutines."""
+    """Proofs; the verbs are coroutines."""
 
     checkpoint = coroutine(Proofs.checkpoint)
     checkpoints = coroutine(Proofs.checkpoints)
@@ -241,11 +241,11 @@ class AsyncProofs(AsyncNamespace[Proofs]):
 
 
 class AsyncPast:
-    """A moment of a ledger, whose verbs are coroutines."""
+    """A moment of a ledger; the verbs are coroutines."""
 
     def __init__(self, target: Past) -> None:
         self.target = target
-        """The ledger whose verbs these are, for synchronous code."""
+        """The synchronous ledger behind this one."""
 
     def __repr__(self) -> str:
         return f"<async {repr(self.target).removeprefix('<')}"
@@ -261,7 +261,7 @@ class AsyncPast:
         return self.target.position
 
     async def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> AsyncPast:
-        """Return the ledger as of another moment, as `Past.at` does."""
+        """Return the ledger at another moment, as `Past.at` does."""
         return AsyncPast(await asyncio.to_thread(self.target.at, moment, valid_at=valid_at))
 
     show = coroutine(Past.show)
@@ -332,7 +332,7 @@ class AsyncLedger(AsyncPast):
         return self.target.agent
 
     def as_agent(self, agent: str) -> AsyncLedger:
-        """Return the same ledger, written to by another agent."""
+        """Return the same ledger with another agent as the writer."""
         return AsyncLedger(self.target.as_agent(agent))
 
     store = coroutine(Ledger.store)

@@ -1,4 +1,4 @@
-"""Runs and interpretations for async code: what they record, as coroutines."""
+"""Runs and interpretations for async code: their recording methods as coroutines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AsyncReading:
-    """A source being read, whose verbs are coroutines."""
+    """An interpretation in progress; its verbs are coroutines."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -31,7 +31,7 @@ class AsyncReading:
 
 
 class AsyncReads:
-    """Recorded reads of a run, whose verbs are coroutines."""
+    """Recorded reads of a run; the verbs are coroutines."""
 
     def __init__(self, reads: RunPast) -> None:
         self._reads = reads
@@ -44,13 +44,13 @@ class AsyncReads:
 class AsyncRun(AsyncReads):
     """A run whose verbs are coroutines; an async context manager.
 
-    What touches no log is called as it is: `input`, `answer`, `environment`, `thread`, `executor` and `current`. The
-    current run is the same for `woodrat.decide` and tools, which record at once wherever they are called;
-    `await run.decide(…)` leaves the loop free meanwhile.
+    Methods that touch no log are not coroutines: `input`, `answer`, `environment`, `thread`, `executor` and `current`.
+    The current run is the same for `woodrat.decide` and tools, which record synchronously wherever they are called;
+    `await run.decide(…)` does not block the event loop.
     """
 
     ledger: Any
-    """The ledger it is recorded in; what is read or written through that is not part of the run."""
+    """The ledger that records it; reads and writes through this ledger directly are not part of the run."""
 
     def __init__(self, run: Run | Callable[[], Run]) -> None:
         self._opening = None if isinstance(run, Run) else run
@@ -96,7 +96,7 @@ class AsyncRun(AsyncReads):
 
 
 _AT_ONCE = frozenset({"input", "answer", "environment", "thread", "executor", "current", "interpretation"})
-"""What a run does without touching the log, or hands on as a block."""
+"""Methods of a run that do not touch the log, or that open a block."""
 
 
 def _coroutine(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
-"""Codec: what a verb returns, as the JSON that is sent for it, and back.
+"""Codec: results of verbs as JSON, and back.
 
-A record is its own object (`record_json`), and so is a mapping. A list is `{"items": […]}`, and a plain value stands
-under the name of its verb: `{"fingerprint": "…"}`; both have the `position` beside them where they were read at a
-moment. What a verb returns is named by its annotation.
+A record is its own object (`record_json`), and so is a mapping. A list is `{"items": […]}`, and a plain value has the
+name of its verb as its key: `{"fingerprint": "…"}`; both have `position` beside them if they were read at a moment. The
+annotation of a verb names the type of its result.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _PLAIN: Final = (str, int, float, bool)
 
 
 class AnswerForm(NamedTuple):
-    """What the answers of one verb look like."""
+    """The shape of one verb's answers."""
 
     kind: Any
     """The type that the verb returns."""
     name: str
-    """What the value stands under; empty where it is an object by itself."""
+    """The key of the value; empty if the answer is the object itself."""
     at_moment: bool
-    """Whether the position it was read at stands beside it."""
+    """Whether `position` is beside it."""
 
     @property
     def has_details(self) -> bool:
-        """Whether an answer is short unless everything is asked for: lists, and what holds large collections."""
+        """Whether an answer is short unless the caller wants details: lists, and values with large collections."""
         return get_origin(self.kind) is Page or self.kind is Snapshot
 
     def write(self, value: Any, position: Callable[[], int], *, details: bool = True) -> Any:
-        """Return what a verb returned as plain JSON; `position` says where it was read.
+        """Return the result of a verb as plain JSON; `position` says where it was read.
 
-        With `details` everything is there. Without, a list shows what `compact_json` does, and of a large collection
-        the first elements are there.
+        With `details` it is complete. Without, a list has the members that `compact_json` keeps, and a large collection
+        only its first elements.
         """
         is_list = get_origin(self.kind) is Page
         form = compact_form(self.kind) if is_list and not details else form_of(self.kind)
@@ -56,7 +56,7 @@ class AnswerForm(NamedTuple):
         return {self.name: written, **({"position": position()} if self.at_moment else {})}
 
     def read(self, answer: Any) -> Any:
-        """Return what the verb returned on the other side; `Unavailable` when a part that must be there is missing."""
+        """Return the result that the verb returned on the server; `Unavailable` if a required part is missing."""
         with reading(getattr(self.kind, "__name__", str(self.kind))):
             return form_of(self.kind).read(answer[self.name] if self.name else answer)
 
@@ -71,19 +71,19 @@ class AnswerForm(NamedTuple):
 
 
 def write(kind: Any, value: Any) -> Any:
-    """Return a value of a type, such as `Page[Reason]`, as plain JSON from which nothing is cut."""
+    """Return a value of a type, such as `Page[Reason]`, as complete plain JSON."""
     return form_of(kind).write(whole(value))
 
 
 def read(kind: Any, value: Any) -> Any:
-    """Return the value of a type that `write` wrote; `Unavailable` when a part that must be there is missing."""
+    """Return the value of a type from the JSON that `write` made; `Unavailable` if a required part is missing."""
     with reading(getattr(kind, "__name__", str(kind))):
         return form_of(kind).read(value)
 
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Read an answer that is a record of this name; what is missing or wrong in it is `Unavailable`."""
+    """Read an answer as a record with this name; missing or invalid parts raise `Unavailable`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, Refused) as error:
@@ -95,30 +95,30 @@ def reading(name: str) -> Iterator[None]:
 
 
 def answer_of(verb: Verb) -> AnswerForm:
-    """Return what the answers of a verb look like."""
+    """Return the shape of a verb's answers."""
     return answer_form(verb.function, at_moment=verb.declaration.at_moment)
 
 
 @cache
 def answer_form(function: Callable[..., Any], *, at_moment: bool) -> AnswerForm:
-    """Return what the answers of a function look like that returns what its annotation says."""
+    """Return the shape of a function's answers, by its return annotation."""
     kind = _returned(function)
     name = "items" if get_origin(kind) is tuple else function.__name__ if kind in _PLAIN else ""
     return AnswerForm(kind, name, at_moment)
 
 
 def returned(verb: Verb) -> Any:
-    """Return the type of what a verb of the library returns."""
+    """Return the result type of a verb of the library."""
     return _returned(verb.function)
 
 
 @cache
 def _returned(function: Callable[..., Any]) -> Any:
-    return eval(function.__annotations__["return"], {}, _Names(function.__module__))
+    return eval(function.__annotations__["return"], {}, _AnnotationNames(function.__module__))
 
 
 def plain(value: Any) -> Any:
-    """Return records as plain JSON, wherever they stand."""
+    """Return records nested anywhere in a value as plain JSON."""
     if hasattr(value, "to_json"):
         return value.to_json()
     if isinstance(value, tuple | list):
@@ -127,7 +127,7 @@ def plain(value: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """Return what a verb returned, with snapshots that are written with every element of large collections."""
+    """Return the result of a verb with snapshots that serialize every element of large collections."""
     if isinstance(value, Snapshot):
         return value.whole()
     if isinstance(value, Hit):
@@ -137,8 +137,8 @@ def whole(value: Any) -> Any:
     return value
 
 
-class _Names(dict[str, Any]):
-    """What the annotations of verbs speak of, which modules import for type checkers alone."""
+class _AnnotationNames(dict[str, Any]):
+    """Names in the annotations of verbs, which modules import for type checkers only."""
 
     def __init__(self, module: str) -> None:
         super().__init__(vars(sys.modules[module]))
@@ -155,7 +155,7 @@ class _Names(dict[str, Any]):
 
 
 _ALWAYS: Final[Mapping[str, Any]] = {"Json": Any, "Mapping": Mapping, "tuple": tuple}
-"""What these names mean in an annotation, wherever it stands; `Json` is not looked into."""
+"""The meaning of these names in any annotation; `Json` is not resolved further."""
 _ELSEWHERE: Final = {
     "Blame": "woodrat.merge.blame",
     "Bisected": "woodrat.bisect.search",
@@ -208,4 +208,4 @@ _ELSEWHERE: Final = {
     "Verified": "woodrat.verify.report",
     "WhatIf": "woodrat.whatif.result",
 }
-"""Where records come from that annotations name for type checkers alone, and imports by verbs that need them."""
+"""Modules of records that annotations name for type checkers only."""

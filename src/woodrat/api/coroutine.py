@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Wraps(Protocol):
-    """An object that stands for one of the library's, whose methods are coroutines."""
+    """An object that wraps one of the library's; its methods are coroutines."""
 
     @property
     def target(self) -> Any:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.namespace import ReadableLedger, WritableLedger
     from woodrat.api.parameters import (
         Cursor,
         FromInterpretation,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class PastInterpretations:
     """The verbs of interpretations that read, at one moment."""
 
-    def __init__(self, ledger: Readable) -> None:
+    def __init__(self, ledger: ReadableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -47,7 +47,7 @@ class PastInterpretations:
     def show(self, interpretation: InterpretationArg) -> Interpretation:
         """Show one interpretation: model, prompt and parameters.
 
-        Returns how it was made and how it ended; for a prompt, its digest. Raises `NotFound` when there is no
+        Returns how it was made and how it ended; for a prompt, its digest. Raises `NotFound` if there is no
         interpretation with that id.
         """
         from woodrat.ledger import sources
@@ -58,7 +58,7 @@ class PastInterpretations:
     def diff(self, before: FromInterpretation, after: ToInterpretation) -> ReadingsDiff:
         """Compare two interpretations of a source.
 
-        Returns the differences in model, prompt and parameters, and in what they stated about each entity.
+        Returns the differences in model, prompt and parameters, and in their statements about each entity.
         """
         from woodrat.ledger import sources
 
@@ -68,9 +68,9 @@ class PastInterpretations:
 class Interpretations(PastInterpretations):
     """The verbs of interpretations."""
 
-    ledger: Writable
+    ledger: WritableLedger
 
-    def __init__(self, ledger: Writable) -> None:
+    def __init__(self, ledger: WritableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -84,7 +84,7 @@ class Interpretations(PastInterpretations):
         parameters: Mapping[str, Any] | None = None,
         configuration: Mapping[str, Any] | None = None,
     ) -> AbstractContextManager[Reading]:
-        """Start an interpretation of a source; what is stored through it names the source.
+        """Start an interpretation of a source; observations stored through it name the source.
 
         A context manager; leaving the block records how the interpretation ended.
         """
@@ -101,7 +101,7 @@ class Interpretations(PastInterpretations):
         )
 
     def begin(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Reading:
-        """Start an interpretation that another call ends.
+        """Start an interpretation that a later call ends.
 
         For callers that cannot use `start` as a block; `Reading.end` ends it. `about` takes the arguments of `start`.
         """
@@ -114,7 +114,7 @@ class Interpretations(PastInterpretations):
     def continue_(self, interpretation: str) -> Reading:
         """Continue an interpretation that was started elsewhere.
 
-        It must have been started by this agent and not have ended. Returns it, to store through and to end.
+        It must be this agent's, and must not have ended. Returns it, to store through and to end.
         """
         if not isinstance(interpretation, str):
             problem = f"expected an interpretation's id, got {shown(interpretation)}"

@@ -72,7 +72,7 @@ class Ledger(Maintenance):
     """One tenant's ledger, open for reading and writing by one agent; a context manager."""
 
     def as_agent(self, agent: str) -> Ledger:
-        """Return the same ledger, written to by another agent."""
+        """Return the same ledger with another agent as the writer."""
         return Ledger(
             self.context.engine,
             tenant=self.tenant,
@@ -99,9 +99,10 @@ class Ledger(Maintenance):
         self.close()
 
     def close(self) -> None:
-        """Close the ledger; what was acknowledged stays.
+        """Close the ledger; acknowledged writes stay.
 
-        First the functions of `on_stale` are told of what was written. With keys, it gets a checkpoint too.
+        Before that, the functions of `on_stale` get the effects of the last writes. With keys, it gets a checkpoint
+        too.
         """
         try:
             subscriptions.stop(self.context.engine)
@@ -114,7 +115,7 @@ class Ledger(Maintenance):
 
     @property
     def runs(self) -> Runs:
-        """Runs: what agents did."""
+        """Runs of agents."""
         from woodrat.api.runs import Runs
 
         return Runs(self)
@@ -177,15 +178,15 @@ class Ledger(Maintenance):
         match: MatchArg | None = None,
         dry_run: DryRun = False,
     ) -> Report:
-        """Store what an agent observed: all of it, or nothing.
+        """Store observations of an agent: all of them, or none.
 
         `records` is one record or a list of them. `if_version` makes the write conditional: the version of the one
-        entity that is stored, or several versions of which one must match; a version for each entity by reference
-        (`None`: not known yet); or `"new"` or `"known"` for everything that is stored. If another write came first, it
-        raises `Outdated`.
+        entity in the call, or several versions of which one must match; a version for each entity by reference (`None`:
+        not known yet); or `"new"` or `"known"` for all records of the call. If another write came first, it raises
+        `Outdated`.
 
-        With `match="existing"`, a record whose entity is not known is attached to the one known entity that it can
-        mean by any of its identifying values; `matched` of the report says how. It asks for the right to read.
+        With `match="existing"`, a record of an unknown entity is attached to the one known entity that any of its
+        identifying values matches; `matched` of the report says how. It requires the grant `read`.
         """
         return facts.store(
             self._write_context(),
@@ -226,12 +227,12 @@ class Ledger(Maintenance):
         """Remember a sentence as a note about an entity.
 
         The note is an entity of the type `note`, related to its subject; erasing the subject erases its notes. Saying
-        the same about the same subject again is reported as known. Without `about`, it is about nothing in particular.
+        the same about the same subject again is reported as known. Without `about`, it has no subject.
 
-        A subject that is not known, such as `contact/ana rivera` or `ana rivera`, is taken for the one entity that has
-        this value as a name, an e-mail address or another value that identifies it; `matched` of the report says so,
-        and the note records it. Where several have it, the call is refused. With `match="never"`, and where nothing has
-        it, the note waits under the name as given.
+        An unknown subject, such as `contact/ana rivera` or `ana rivera`, resolves to the one entity that has this value
+        as a name, an e-mail address or another identifying value; `matched` of the report says so, and the note records
+        it. Where several have it, the call is refused. With `match="never"`, or if no entity has it, the note waits
+        under the given name.
         """
         return facts.remember(
             self._write_context(),
@@ -274,9 +275,9 @@ class Ledger(Maintenance):
 
         The values override every assertion until they are corrected again or withdrawn.
 
-        Under `sum` and `append`, `replaces` names the one observation that was wrong. Under `union`, the list is the
-        whole collection: elements that it does not name are removed. So it is under `by_key`; of the objects that it
-        names, the members that it states are corrected, and the others stay as they are.
+        Under `sum` and `append`, `replaces` names the one wrong observation. Under `union`, the list is the
+        whole collection: elements that it does not name are removed. The same holds under `by_key`: in the elements
+        that the value names, the stated members are corrected, and the other members stay.
         """
         return facts.correct(
             self._write_context(),
@@ -366,7 +367,7 @@ class Ledger(Maintenance):
     ) -> Report:
         """Bring a deleted entity back.
 
-        Its values are those that its observations support now.
+        Its values are those that its remaining observations support.
         """
         return facts.restore(
             self._write_context(),
@@ -484,13 +485,13 @@ class Ledger(Maintenance):
     # ------------------------------------------------------------------------------------------ stale decisions
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
-        """Call a function with the decisions that writes made stale, in a thread of its own, soon after they committed.
+        """Call a function with decisions that a write made stale, in a separate thread, soon after the commit.
 
-        It covers writes to this ledger in this process, by any agent; `follow_stale` also sees those of other
+        It covers writes to this ledger in this process, by any agent; `follow_stale` also covers writes of other
         processes. Writes that come in quick succession are reported together. `flush` of the subscription waits until
         everything is reported; closing the subscription or the ledger, and ending the process, wait too. The function
-        may write. If it raises, the write stands: the error is added to `problems` of the subscription and a warning
-        is issued.
+        may write. If it raises, the write stands: the error is added to `problems` of the subscription and a warning is
+        issued.
         """
         from woodrat.explain.workers.watcher import subscribe
 
@@ -500,7 +501,7 @@ class Ledger(Maintenance):
         """Yield decisions as writes by any process make them stale, without end.
 
         It starts after the moment `after` (default: now). `wait` is called whenever there is nothing new, and ends the
-        iteration by returning `False`; by default it sleeps for a moment.
+        iteration by returning `False`; default: sleep for a moment.
         """
         from woodrat.explain.workers.follower import follow
 
@@ -539,7 +540,7 @@ class Ledger(Maintenance):
     ) -> Run:
         """Return a run to record: a context manager, sync and async, inside which it is the current run.
 
-        `parent` defaults to the surrounding run, in this process or in the one that started it. `runbook`,
+        `parent` defaults to the surrounding run, in this process or in the process that started it. `runbook`,
         `tool_configs`, `pipeline` and `session` name the entities that the run follows; their current versions are
         recorded. Values under a key in `redact` are hidden before anything is written. Recording problems are added to
         `run.problems` and a warning is issued; with `on_error="raise"` they are raised. `recall` marks a run that
@@ -590,7 +591,7 @@ class Ledger(Maintenance):
 
 
 def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
-    """Return a ledger whose writes are taken by a stand-in: the recording of a replayed run."""
+    """Return a ledger whose writes go to a stand-in: the recording of a replayed run."""
     standing_in = object.__new__(Ledger)
     standing_in.__dict__.update(ledger.__dict__)
     standing_in.context = ledger.context.taken_by(stand_in)
@@ -598,7 +599,7 @@ def with_stand_in(ledger: Ledger, stand_in: StandIn) -> Ledger:
 
 
 def with_first_schemas(ledger: Ledger, schemas: Mapping[str, Schema]) -> Ledger:
-    """Return a ledger whose types get these schemas with their first record, in one write with it."""
+    """Return a ledger that registers these schemas for their types together with the first record of each type."""
     offering = object.__new__(Ledger)
     offering.__dict__.update(ledger.__dict__)
     offering.context = ledger.context.offering(schemas)

@@ -1,6 +1,6 @@
 """The link: a declared verb, called over HTTP.
 
-What a call takes is bound to the parameters of the verb and sent where its declaration says. The
+Arguments of a call are bound to the verb's parameters, and sent in the places that its declaration names. The
 answer is read back as the record that the verb's annotation names.
 """
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from woodrat.clock import Clock
 
 HERE_ONLY: Final = frozenset({"progress", "jobs"})
-"""Arguments that say how a ledger that is here works; a server works as it does."""
+"""Arguments that configure a local ledger; a server has its own configuration."""
 
 
 class RemoteContext(NamedTuple):
-    """The part of a context that there is without an engine."""
+    """The part of a context that needs no engine."""
 
     valid_at: str | None
-    """What was true by this time alone counts; None: whenever it was true."""
+    """Only values true by this time count; None: no limit."""
     clock: Clock
     """Time and fresh ids, here."""
     hidden: frozenset[str]
-    """Keys whose values do not leave this process."""
+    """Keys whose values are redacted before they leave this process."""
 
 
 class Link:
@@ -60,16 +60,16 @@ class Link:
         return {"as_of": self.moment, "valid_at": self.valid_at}
 
     def get(self, path: str, **asked: Any) -> Any:
-        """Return what an address answers at the link's moment."""
+        """Return the response of a path at the link's moment."""
         return self.transport.get(path, {**asked, **self.reading_at})
 
     def call(self, verb: Verb, arguments: Mapping[str, Any]) -> Any:
-        """Carry out a verb there; return what the library returns."""
+        """Carry out a verb on the server; return the library's result."""
         declaration = verb.declaration
         query: dict[str, Any] = dict(self.reading_at) if declaration.at_moment else {}
         form = codec.answer_of(verb)
         if form.has_details:
-            query["details"] = True  # so that the record is the one a ledger that is here returns
+            query["details"] = True  # so that the record is equal to a local ledger's
         body: dict[str, Any] = {}
         key: str | None = None
         path = declaration.path
@@ -97,12 +97,12 @@ class Link:
 
 
 def takes_key(verb: Verb) -> bool:
-    """Return whether sending a verb twice with one key is one write."""
+    """Return True if sending a verb twice with one key is one write."""
     return any(parameter.kind.header for parameter in verb.parameters)
 
 
 def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
-    """Return an argument as JSON has it; `None` where nothing is sent."""
+    """Return an argument as JSON; `None` if it is not sent."""
     if value is None or value is ... or (not parameter.required and (value is False or value == () or value == [])):
         return None
     if callable(value):
@@ -132,7 +132,7 @@ def sent(verb: Verb, parameter: Parameter, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return records as their JSON, wherever they stand."""
+    """Return records nested anywhere in a value as their JSON."""
     if isinstance(value, Ref):
         return str(value)
     if hasattr(value, "to_json"):
@@ -152,11 +152,11 @@ def over(verb: Verb) -> Callable[..., Any]:
     known = frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
     offered = frozenset(parameter.name for parameter in verb.parameters)
 
-    @wraps(function, updated=())  # the verb stays the one that is declared
+    @wraps(function, updated=())  # the declared verb stays the same
     def call(self: Any, /, *arguments: Any, **named: Any) -> Any:
         bound = {**dict(zip(positional, arguments, strict=False)), **named}
         if len(arguments) > len(positional) or not known.issuperset(bound):
-            function(self, *arguments, **named)  # raises what Python says of such a call
+            function(self, *arguments, **named)  # raises Python's own error for such a call
         for name in bound.keys() - offered - HERE_ONLY:
             if bound[name] is not None:
                 remedy = "Leave it out, or open a local ledger."
@@ -165,7 +165,7 @@ def over(verb: Verb) -> Callable[..., Any]:
         missing = [p for p in verb.parameters if p.required and p.name not in bound]
         if missing:
             function(self, *arguments, **named)
-        # Words and days mean those of whoever says them, so they are times before they are sent.
+        # Words and days depend on the caller's zone, so they become times before they are sent.
         clock = self.link.transport.clock
         bound, told = spoken_times.resolved(bound, clock)
         answer = spoken_times.with_times(self.link.call(verb, bound), told)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
-    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.namespace import ReadableLedger, WritableLedger
     from woodrat.api.parameters import (
         EntriesMax,
         PositionArg,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class PastLog:
     """The verbs of log that read, at one moment."""
 
-    def __init__(self, ledger: Readable) -> None:
+    def __init__(self, ledger: ReadableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -49,9 +49,9 @@ class PastLog:
 class Log(PastLog):
     """The verbs of log."""
 
-    ledger: Writable
+    ledger: WritableLedger
 
-    def __init__(self, ledger: Writable) -> None:
+    def __init__(self, ledger: WritableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -70,8 +70,8 @@ class Log(PastLog):
         Writes one line for each entry, to a path or an open binary file.
 
         `after` and `through` select a range of whole writes. A file appears at the path once everything is written, and
-        replaces an existing one only with `force`. With `resume`, an existing export is extended by what was added to
-        the log since.
+        replaces an existing one only with `force`. With `resume`, the new entries of the log are appended to an
+        existing export.
         """
         from woodrat.exchange.verbs import export
 
@@ -84,9 +84,9 @@ class Log(PastLog):
 
         Reads a path or an open binary file; importing it again changes nothing.
 
-        An empty ledger becomes a clone with the same positions and roots, and so does one that was cloned from the
-        beginning of the same log. Into any other ledger, the entries are merged. `progress` is called with the number
-        of bytes that are done.
+        An empty ledger becomes a clone with the same positions and roots; a clone of an earlier part of the same log is
+        extended. Into any other ledger, the entries are merged. `progress` is called with the number of bytes that are
+        done.
         """
         from woodrat.exchange.verbs import importer
 
@@ -94,18 +94,18 @@ class Log(PastLog):
 
     def sync(
         self,
-        other: str | PathLike[str] | Readable,
+        other: str | PathLike[str] | ReadableLedger,
         *,
         key: str | None = None,
         pull: bool = True,
         push: bool = True,
         progress: Progress | None = None,
     ) -> Synced:
-        """Exchange entries with another ledger until both hold the same.
+        """Exchange entries with another ledger until both hold the same set.
 
         `other` is the file of a ledger, whose tenant of the same name is used; an open ledger; an exported log, from
-        which entries are only taken; or the address of a server, whose tenant is that of the `key`. If a connection
-        breaks, what came in stays; call it again to continue from there.
+        which entries are only read; or the address of a server, whose tenant belongs to the `key`. If a connection
+        breaks, received entries stay; call it again to continue from there.
         """
         from woodrat.exchange.verbs import sync as exchange_sync
 
@@ -122,10 +122,10 @@ class Log(PastLog):
         )
 
     def backup(self, out: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
-        """Write a backup of the logs of all tenants, while others go on writing.
+        """Write a backup of the logs of all tenants while others go on writing.
 
-        The backup is one moment of all logs. It is checked before it is moved into place, and replaces an existing file
-        only with `force`. It can be opened as it is; `woodrat.copy` restores it up to any position.
+        The backup is a consistent moment of all logs. It is checked before it is moved into place, and replaces an
+        existing file only with `force`. It can be opened directly; `woodrat.copy` restores it up to any position.
         """
         from woodrat.exchange.verbs import backup
 
@@ -133,7 +133,7 @@ class Log(PastLog):
 
 
 def _connected(address: str, key: str | None) -> Server:
-    """Return a connection to the server at an address that syncs with it: a part may take long to take in."""
+    """Return a connection for syncing with the server at an address; its timeout allows for long imports."""
     from woodrat.api.transport import Transport
     from woodrat.clock import SystemClock
     from woodrat.exchange.relay.remote_peer import ANSWER_SECONDS

@@ -1,7 +1,6 @@
 """Tending: the verbs that care for a ledger as a whole.
 
-They hand over to `proofs/`, `erasure/`, `verify/` and `exchange/`; these are imported by the verb
-that needs them, and nowhere else.
+They call `proofs/`, `erasure/`, `verify/` and `exchange/`; only the verb that needs one of these imports it.
 """
 
 from __future__ import annotations
@@ -64,15 +63,15 @@ if TYPE_CHECKING:
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be signed, or the ledger does not go on from its last one."""
+    """A checkpoint could not be signed, or the ledger does not extend its last one."""
 
 
 STRICT: Final = ("types", "times")
-"""What a ledger can be strict about."""
+"""The checks that `strict` can enable."""
 
 
 def strictness(stated: bool | str | Iterable[str] | None) -> frozenset[str]:
-    """Return what a ledger is strict about: `types`, which true stands for, and `times`; texts have commas between."""
+    """Return the checks that a ledger enables: `types` (also for true) and `times`; texts have commas between."""
     if stated is None or isinstance(stated, bool):
         return frozenset(STRICT[:1] if stated else ())
     names = [name.strip() for name in (stated.split(",") if isinstance(stated, str) else stated)]
@@ -88,7 +87,7 @@ def strictness(stated: bool | str | Iterable[str] | None) -> frozenset[str]:
 def signing_for(
     engine: Engine, tenant: str, folder: str, clock: Clock, *, every: int | None, tell: Callable[[str], None]
 ) -> Signing:
-    """Return the signer of a tenant's log, by the keys of a folder; tell of a log that its last checkpoint denies."""
+    """Return the signer of a tenant's log, by the keys of a folder; warn if the log contradicts its last checkpoint."""
     from woodrat.proofs.verbs.keys import Keys
     from woodrat.proofs.verbs.signer import EVERY, Signing
 
@@ -108,7 +107,7 @@ def check_there(folder: str, path: str | None, tenant: str) -> None:
 
 
 def check_put_back(engine: Engine, tenant: str, keys: str | PathLike[str] | None) -> None:
-    """Refuse a file that holds what the keys folder remembers as erased in it."""
+    """Refuse a file that contains data that was erased from it, according to the keys folder."""
     folder = keys_folder(keys)
     if os.path.isdir(os.path.join(folder, "erased")):
         from woodrat.erasure.reader import memory
@@ -124,7 +123,7 @@ def _keys_at(folder: str | PathLike[str] | None) -> Keys:
 
 
 class Maintenance(Past):
-    """One tenant's ledger with the verbs that speak of all of it."""
+    """One tenant's ledger with the verbs that concern all of it."""
 
     def __init__(
         self,
@@ -160,10 +159,10 @@ class Maintenance(Past):
         )
         self.signing = signing
         self.erased_again: tuple[Certificate, ...] = ()
-        """What was erased when the ledger was opened with `erase_again`, a certificate for each erasure."""
+        """Certificates of erasures repeated on opening with `erase_again`."""
 
     def _write_context(self) -> Context:
-        """Return the context of a write; while an agent is replayed on this log, its recording takes what it writes."""
+        """Return the context of a write; while an agent is replayed on this log, its recording takes the writes."""
         return current.write_context(self.context)
 
     @property
@@ -173,13 +172,13 @@ class Maintenance(Past):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What went wrong around checkpoints since the ledger was opened: one that contradicts it, one not signed."""
+        """Problems with checkpoints since the ledger was opened: one that contradicts it, one not signed."""
         return () if self.signing is None else tuple(self.signing.notices)
 
     def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
-        """Take in observations and schemas another log holds, as (kind, canonical body).
+        """Import observations and schemas of another log, as (kind, canonical body).
 
-        What does not fit a schema is accepted and kept as a loser that says so; what is known changes nothing.
+        Values that violate a schema are accepted as losing claims with that reason; known entries change nothing.
         """
         from woodrat.state import observation, schema
 
@@ -228,9 +227,9 @@ class Maintenance(Past):
 
         Erases an entity, a field as REF#field, a source, everything an `agent` stated, or a `subject` with its runs.
 
-        Bodies and nonces are removed from every file, with everything that names or quotes them; what must stay is
-        written again without them, and every earlier proof still holds. `dry_run` says what would be erased. Other
-        writers wait only for short steps. The erasure key is required; `keys` of `open` names its folder.
+        Bodies and nonces are removed from every file, with everything that names or quotes them; entries that must stay
+        are written again without them, and every earlier proof still holds. `dry_run` only reports the entries to
+        erase. Other writers wait only for short steps. The erasure key is required; `keys` of `open` names its folder.
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
 
@@ -250,7 +249,7 @@ class Maintenance(Past):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Let the signer have its say before what is written past `Writer`, and hear of it afterwards."""
+        """Let the signer check and sign writes that bypass `Writer`."""
         if self.signing is not None:
             self.signing.check()
         yield
@@ -259,23 +258,23 @@ class Maintenance(Past):
 
     @verb(post="/v1/erase-again", grant=MANAGE, alone=True, example={})
     def erase_again(self) -> tuple[Certificate, ...]:
-        """Erase what was erased in another copy of this ledger, after restoring a backup, say.
+        """Repeat the erasures of another copy of this ledger, for example after restoring a backup.
 
-        The keys folder remembers what was erased. Use it for a restored backup, or a copy made before the erasure.
+        The keys folder remembers all erasures. Use it for a restored backup, or a copy made before the erasure.
         """
         from woodrat.erasure.verbs import erase as erasure_verbs
 
-        # The signer is not asked: an older copy is what it contradicts, and forgetting there must not wait for it.
+        # Skip the signer: an older copy contradicts it, and erasing there must not wait.
         return tuple(erasure_verbs.erase_again(self.context))
 
     @verb(post="/v1/finish-erasure", grant=MANAGE, alone=True, example={})
     def finish_erasure(self, *, compact: CompactFile = False, dry_run: CompactionDryRun = False) -> Finished:
         """Finish pending erasures: remove their bytes from the files, and search them.
 
-        It is needed after an erasure that another process blocked, whose process was ended, or whose search found
-        something. It returns the certificates of what it finished. If the search still finds something, it compacts a
-        SQLite file with `VACUUM`, once for all erasures: writers wait until that is done, and `compaction` says how
-        long. `compact` does so in any case; `dry_run` says what it would take.
+        It is needed after an erasure that another process blocked, that was interrupted, or whose search found erased
+        bytes. It returns the certificates of the erasures it finished. If the search still finds erased bytes, it
+        compacts a SQLite file with `VACUUM`, once for all erasures: writers wait until it is done, and `compaction`
+        reports the time. `compact` always compacts; `dry_run` estimates the cost.
         """
         from woodrat.erasure.verbs import byte_scan
 
@@ -284,7 +283,7 @@ class Maintenance(Past):
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
         """Compute one digest of the whole state.
 
-        It is the same for the same set of observations, in whatever order they arrived. It is updated from the entities
+        It is the same for the same set of observations, in any order of arrival. It is updated from the entities
         that changed since the last call. On a read-only ledger it is computed from all entities and not stored.
         """
         return super().fingerprint(provenance=True) if provenance else reads.followed_fingerprint(self.context)
@@ -293,9 +292,9 @@ class Maintenance(Past):
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Rebuild everything derived from the log, and compare.
 
-        Returns the entities for which the stored state differed.
+        Returns the entities whose stored state was wrong.
 
-        It is one transaction: readers see the old state until it is done, and other writers wait. The log itself is
+        It is one transaction: readers see the old state until the commit, and other writers wait. The log itself is
         never changed. `progress` is called with the number of entries that are done and the total.
         """
         from woodrat.ledger import rebuild as rebuilding
@@ -308,7 +307,7 @@ class Maintenance(Past):
 
         Embeds all runs again, and replaces the stored vectors of this embedder.
 
-        `recall` does this by itself for new runs; you need it only after changing the embedder on a long log.
+        `recall` does this itself for new runs; you need it only after changing the embedder on a long log.
         `progress` is called with the number of entries that are done and the total.
         """
         from woodrat.recall import embedders
@@ -318,7 +317,7 @@ class Maintenance(Past):
 
     @verb(get="/v1/overview", at_moment=False, wide=True)
     def overview(self, *, days: DayCountArg = 30) -> Overview:
-        """Show how far the log goes, how it has grown day by day, and its last checkpoint."""
+        """Show the end of the log, its growth day by day, and its last checkpoint."""
         from woodrat.ledger.overview import overview
 
         checkpoints = () if self.signing is None else self.signing.checkpoints()
@@ -336,14 +335,14 @@ class Maintenance(Past):
     ) -> Verified:
         """Check the log and everything derived from it.
 
-        Recomputes everything from the log alone, and returns what does not agree, where, and what to do about it.
+        Recomputes everything from the log alone, and returns each mismatch with its place and remedy.
 
         Nothing is written, so it can run beside writers and on a read-only ledger. With keys, the log is compared with
-        the last checkpoint signed, and with what the keys folder remembers about this file and tenant. `checkpoints`
-        are further ones, held elsewhere, each the text of its note or a (size, root in hex); `key` is the verifier key
-        that must have signed them. `deep` also compares the search index, the indexes of the log and vectors; pass
-        `embedder` to check the vectors of another than the built-in one. It takes free disk space for a copy of the
-        log, which is removed again: beside the file, or in the folder that TMPDIR names.
+        the last signed checkpoint, and with the keys folder's notes about this file and tenant. `checkpoints` are
+        additional ones, kept elsewhere, each as the text of its note or a (size, root in hex); `key` is the verifier
+        key that must have signed them. `deep` also compares the search index, the indexes of the log and vectors; pass
+        `embedder` to check the vectors of a custom one. It takes free disk space for a copy of the log, which is
+        removed again: beside the file, or in the folder that TMPDIR names.
         """
         from woodrat.recall import embedders
         from woodrat.verify import verbs as verify_verbs

@@ -1,6 +1,6 @@
-"""Namespaces: what the verbs of one noun ask of the ledger they belong to.
+"""Namespaces: how the verbs of one noun use their ledger.
 
-A namespace is handed its ledger and imports nothing of it, so that each can be read and changed alone.
+A namespace receives its ledger and does not import its module, so that each can be read and changed alone.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class Home(Protocol):
         """Store a record."""
 
 
-class Readable(Protocol):
+class ReadableLedger(Protocol):
     """A ledger, or a moment of one."""
 
     @property
     def context(self) -> Context:
-        """What the rooms below are handed."""
+        """The context for the rooms below."""
 
     @property
     def home(self) -> Home | None:
-        """The ledger it is a moment of; none where it was opened for reading alone."""
+        """The ledger of this moment; None if it is read-only."""
 
 
-class Writable(Readable, Protocol):
+class WritableLedger(ReadableLedger, Protocol):
     """A ledger that is written to by one agent."""
 
     @property
@@ -43,7 +43,7 @@ class Writable(Readable, Protocol):
 
     @property
     def signing(self) -> Signing | None:
-        """The signer of checkpoints, where there are keys."""
+        """The signer of checkpoints, if there are keys."""
 
     def ids(self, prefix: str) -> tuple[str, ...]:
         """List the ids that begin with a prefix; `last` is the latest run's."""

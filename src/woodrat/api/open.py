@@ -1,4 +1,4 @@
-"""Opening: from what a user names a ledger by to the ledger."""
+"""Opening: from a path, URL or address to a ledger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _warn(text: str) -> None:
 
 
 _LEVELS = 6
-"""How far above a warning the caller of `open` stands."""
+"""Stack depth from a warning to the caller of `open`."""
 
 
 def open_ledger(
@@ -48,17 +48,16 @@ def open_ledger(
 ) -> Ledger:
     """Open a ledger for one tenant, written to by one agent.
 
-    `db` is a path, `sqlite:///path`, `postgresql://…` or `:memory:`; left out, it is a file in the platform's folder
-    for user data. `policies` are merge policies of your own that schemas here may name; `strict` refuses types without
-    a schema (`types`, or true) and observations without a stated `observed_at` (`times`); left out, it is
-    `WOODRAT_STRICT`, with commas between them; `readonly` refuses every write. `keys` is the folder that `woodrat
-    init` made; left out, it is `WOODRAT_SIGNING_KEYS`, or the user's own if there is one. With keys a checkpoint is
-    signed every `checkpoint_every` entries (1,000) and at close. `redact` are keys whose values never reach the log,
-    such as `["password", "*_token"]`; left out, they are those of `WOODRAT_REDACT`, with commas between them. A file
-    that holds what was erased in it, because an older copy was put back, is not opened, unless `erase_again` has it
-    erased there too. `http://host:port` is a ledger behind a server, opened with a `key`, which says for which tenant
-    and agent. What is to be redacted is never sent there. `zone` is the time zone by which days and words such as
-    `yesterday` are meant, such as `Europe/Madrid`; left out, it is `WOODRAT_ZONE`, else UTC.
+    `db` is a path, `sqlite:///path`, `postgresql://…` or `:memory:`; default: a file in the platform's folder for user
+    data. `policies` are custom merge policies for schemas to name; `strict` refuses types without a schema (`types`, or
+    true) and observations without a stated `observed_at` (`times`), default: `WOODRAT_STRICT`, with commas between
+    them; `readonly` refuses every write. `keys` is the folder made by `woodrat init`; default: `WOODRAT_SIGNING_KEYS`,
+    or the user's own folder if there is one. With keys a checkpoint is signed every `checkpoint_every` entries (1,000)
+    and at close. `redact` are keys whose values never reach the log, such as `["password", "*_token"]`; default:
+    `WOODRAT_REDACT`, with commas between them. A file that contains data that was erased from it, because an older copy
+    was restored, is not opened, unless `erase_again` repeats the erasure. `http://host:port` is a ledger behind a
+    server, opened with a `key`, which determines tenant and agent. Redacted values are never sent there. `zone` is the
+    time zone of days and words such as `yesterday`, such as `Europe/Madrid`; default: `WOODRAT_ZONE`, else UTC.
     """
     zone = os.environ.get("WOODRAT_ZONE") or None if zone is None else zone
     if isinstance(db, str) and db.startswith(("http://", "https://")):
@@ -122,5 +121,5 @@ def _remote(
         faults.append(Fault("db", "a server has its own policies, rules, clock and keys", "Leave these arguments out."))
     if faults:
         raise Refused(faults, NOT_OPENED)
-    # It has the verbs of a ledger without being one: what it cannot do is not among its attributes.
+    # It has the verbs of a ledger without being a `Ledger`: unsupported verbs are not attributes.
     return cast("Ledger", open_remote(db, key, hidden, zone))

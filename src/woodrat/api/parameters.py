@@ -1,4 +1,4 @@
-"""Parameters: what verbs take, each kind described once.
+"""Parameters: the kinds of arguments, each described once.
 
 A verb's method annotates its parameters with these types. A type checker sees the Python type; every surface reads the
 `Kind` beside it: the sentence, the JSON Schema, the name where Python cannot have it (`from`), and how it is typed on a
@@ -21,7 +21,7 @@ else:
     class Annotated:
         """What `Annotated[type, kind]` is while a program runs: the kind itself.
 
-        A command reads the kinds of its verb before it does anything; making a type of each takes longer than that.
+        A command reads the kinds of its verb first; making types of them would take longer.
         """
 
         def __class_getitem__(cls, described: tuple[Any, Kind]) -> Kind:
@@ -29,7 +29,7 @@ else:
 
 
 WAIT_SECONDS_MAX: Final = 20
-"""How long a caller may have a server wait for something new."""
+"""Longest wait that a caller may request."""
 
 Schema = Mapping[str, Any]
 Time: TypeAlias = str | date
@@ -49,7 +49,7 @@ LISTS: Final[Schema] = {"type": "object", "additionalProperties": {"type": "arra
 
 
 def any_of(*schemas: Schema) -> Schema:
-    """Return the schema of what may be any of these; each is whole, which is what makers of clients understand."""
+    """Return the schema of a union of types; each alternative is complete, as client generators need it."""
     return {"anyOf": list(schemas)}
 
 
@@ -64,21 +64,21 @@ class Kind:
     __slots__ = ("brief", "example", "header", "ids", "metavar", "option", "schema", "what", "wire")
 
     what: str
-    """What it is, in a clause; it follows the parameter's name."""
+    """A clause that describes it after the parameter's name."""
     schema: Schema
     """JSON Schema of its value."""
     metavar: str
-    """What stands for its value in the help of a command; its name in capitals where empty. FILE: a file with it."""
+    """The placeholder of its value in the help of a command; empty: its name in capitals. FILE: a file with it."""
     wire: str
-    """Its name on every surface but Python, where that is another."""
+    """Its name on every surface but Python, if it differs."""
     example: Any
     """A value that works."""
     header: str
     """The header that carries it over HTTP, where it has one."""
     brief: str | None
-    """What it is in the few words an agent reads; None: its name says it."""
+    """A short description for agents; None: the name says enough."""
     option: str
-    """Its name as an option of a command, where that is another: of what is typed once for each element, say."""
+    """Its option name on the command line, if it differs, such as a singular for a repeatable option."""
     ids: tuple[str, ...]
     """Which kinds of id it may be; where a command reads, the beginning of one will do."""
 
@@ -155,10 +155,10 @@ InterpretationArg: TypeAlias = Annotated[
     ),
 ]
 OnlySource: TypeAlias = Annotated[
-    str, Kind("only what was read from this source", id_schema("src"), "SRC", brief="", ids=_SOURCE)
+    str, Kind("only values read from this source", id_schema("src"), "SRC", brief="", ids=_SOURCE)
 ]
 OnlyInterpretation: TypeAlias = Annotated[
-    str, Kind("only what was read in this interpretation", id_schema("int"), "INT", brief="", ids=_INTERPRETATION)
+    str, Kind("only values read in this interpretation", id_schema("int"), "INT", brief="", ids=_INTERPRETATION)
 ]
 IdPrefix: TypeAlias = Annotated[
     str, Kind("the beginning of an id; `last` is the latest run", TEXT, "ID", example="obs_d2f")
@@ -199,24 +199,24 @@ ToMoment: TypeAlias = Annotated[
 AsOfArg: TypeAlias = Annotated[
     int | Time,
     Kind(
-        "answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now)",
+        "read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now)",
         TEXT,
         "M",
-        brief="what was known then: 2026-03, yesterday, a position",
+        brief="state as known then: 2026-03, yesterday, a position",
         ids=_RUN,
     ),
 ]
 ValidAt: TypeAlias = Annotated[
     Time,
     Kind(
-        "count only what was true by this time, whenever it became known (default: all of it)",
+        "count only values that were true by this time, whenever they became known (default: all)",
         TEXT,
         "T",
-        brief="what was true by then",
+        brief="state as true by then",
     ),
 ]
-SeenSince: TypeAlias = Annotated[Time, Kind("only what was observed at or after this time", TEXT, "T")]
-SeenUntil: TypeAlias = Annotated[Time, Kind("only what was observed before this time", TEXT, "T")]
+SeenSince: TypeAlias = Annotated[Time, Kind("only observations made at or after this time", TEXT, "T")]
+SeenUntil: TypeAlias = Annotated[Time, Kind("only observations made before this time", TEXT, "T")]
 StartedSince: TypeAlias = Annotated[Time, Kind("only runs that started at or after this time", TEXT, "T")]
 StartedUntil: TypeAlias = Annotated[Time, Kind("only runs that started before this time", TEXT, "T")]
 DecidedSince: TypeAlias = Annotated[Time, Kind("only decisions made at or after this time", TEXT, "T")]
@@ -248,9 +248,7 @@ Cursor: TypeAlias = Annotated[str, Kind("continue where the previous page ended"
 Details: TypeAlias = Annotated[
     bool, Kind("answer with whole records: provenance, and every element of large collections", FLAG, brief="")
 ]
-SkippedSteps: TypeAlias = Annotated[
-    int, Kind("leave out this many steps, the first ones (default: 0)", {**WHOLE, "minimum": 0}, "N")
-]
+SkippedSteps: TypeAlias = Annotated[int, Kind("skip this many steps (default: 0)", {**WHOLE, "minimum": 0}, "N")]
 FirstStep: TypeAlias = Annotated[int, Kind("begin with the step of this number", WHOLE, "N")]
 OfStepKind: TypeAlias = Annotated[
     str,
@@ -262,14 +260,14 @@ OfStepKind: TypeAlias = Annotated[
 SkippedRows: TypeAlias = Annotated[
     int,
     Kind(
-        "leave out this many rows, the first ones (default: with `limit`, up to the page with the row where they part)",
+        "skip this many rows (default: with `limit`, up to the page with the first difference)",
         {**WHOLE, "minimum": 0},
         "N",
     ),
 ]
 DifferingRows: TypeAlias = Annotated[bool, Kind("only rows that differ", FLAG)]
 DayCountArg: TypeAlias = Annotated[
-    int, Kind("how many days to count, up to today (default: 30)", {**WHOLE, "minimum": 1, "maximum": 366}, "N")
+    int, Kind("number of days to count, up to today (default: 30)", {**WHOLE, "minimum": 1, "maximum": 366}, "N")
 ]
 PositionArg: TypeAlias = Annotated[int, Kind("only entries after this position", WHOLE, "N")]
 
@@ -277,24 +275,25 @@ PositionArg: TypeAlias = Annotated[int, Kind("only entries after this position",
 
 Records: TypeAlias = Annotated[
     Sequence[Mapping[str, Any]] | Mapping[str, Any],
-    Kind("what was observed: one record or a list", any_of(RECORD, {"type": "array", "items": RECORD}), "JSON"),
+    Kind("the observations: one record or a list", any_of(RECORD, {"type": "array", "items": RECORD}), "JSON"),
 ]
 MatchArg: TypeAlias = Annotated[
     str,
     Kind(
-        "attach a record of an unknown entity to the one known entity that it can mean",
+        "attach a record of an unknown entity to the one known entity that it matches",
         {"type": "string", "enum": ["existing"]},
     ),
 ]
 MatchSubject: TypeAlias = Annotated[
     str,
     Kind(
-        "existing (default): take an unknown subject for the one known entity that has that value; never: do not",
+        "existing (default): resolve an unknown subject to the one known entity with that value; never: keep it "
+        "unknown",
         {"type": "string", "enum": ["existing", "never"]},
     ),
 ]
 NoteText: TypeAlias = Annotated[
-    str, Kind("what to remember, in a sentence", TEXT, "TEXT", example="Ana prefers calls before noon")
+    str, Kind("a sentence to remember", TEXT, "TEXT", example="Ana prefers calls before noon")
 ]
 AboutRef: TypeAlias = Annotated[
     str | Ref,
@@ -321,12 +320,12 @@ IdempotencyKey: TypeAlias = Annotated[
 ]
 DryRun: TypeAlias = Annotated[bool, Kind("do everything except write", FLAG, brief="")]
 Priority: TypeAlias = Annotated[
-    int, Kind("how much to trust the writer; the higher one wins", WHOLE, "N", brief="trust; larger wins")
+    int, Kind("trust in the writer; the higher one wins", WHOLE, "N", brief="trust; larger wins")
 ]
 FromSource: TypeAlias = Annotated[
     str, Kind("id of the source it was read from", TEXT, "SRC", brief="src_ id", ids=_SOURCE)
 ]
-InRun: TypeAlias = Annotated[str, Kind("run in which it was observed", TEXT, "RUN", ids=_RUN)]
+InRun: TypeAlias = Annotated[str, Kind("run that made the observation", TEXT, "RUN", ids=_RUN)]
 InStep: TypeAlias = Annotated[int, Kind("step of that run", WHOLE, "N")]
 Saw: TypeAlias = Annotated[
     Sequence[str], Kind("ids of the observations the writer had read", TEXTS, "OBS", ids=_OBSERVATION)
@@ -367,7 +366,7 @@ Status: TypeAlias = Annotated[
 ]
 OfVerdict: TypeAlias = Annotated[str, Kind("only runs with this verdict", TEXT, "V")]
 Projection: TypeAlias = Annotated[str, Kind("decisions, commits, narrative or full", TEXT, "P")]
-Budget: TypeAlias = Annotated[int, Kind("how many tokens the text may use", WHOLE, "N")]
+Budget: TypeAlias = Annotated[int, Kind("most tokens of the text", WHOLE, "N")]
 
 # Searching and listing
 
@@ -396,7 +395,7 @@ ByArrival: TypeAlias = Annotated[
     bool, Kind("list fields that were decided by arrival alone: no observation time was given", FLAG, brief="")
 ]
 OnlyRelation: TypeAlias = Annotated[str, Kind("only relations of this type", TYPE, "T", example="works_at", brief="")]
-Depth: TypeAlias = Annotated[int, Kind("how many relations to follow (default: 1)", WHOLE, "N")]
+Depth: TypeAlias = Annotated[int, Kind("number of relations to follow (default: 1)", WHOLE, "N")]
 Excerpts: TypeAlias = Annotated[bool, Kind("also quote the text of the source that a claim points to", FLAG)]
 WithProvenance: TypeAlias = Annotated[bool, Kind("include the observations behind the values", FLAG)]
 KnownState: TypeAlias = Annotated[
@@ -409,10 +408,10 @@ EntriesMax: TypeAlias = Annotated[int, Kind("return at most this many entries", 
 Question: TypeAlias = Annotated[str, Kind("the question", TEXT, "Q", example="why was application #42 rejected?")]
 HitsMax: TypeAlias = Annotated[int, Kind("return at most this many hits (default: 1)", WHOLE, "N")]
 Threshold: TypeAlias = Annotated[float, Kind("lowest score to accept, 0 to 1 (default: 0.5)", NUMBER, "X")]
-RecalledSince: TypeAlias = Annotated[str, Kind("only what was said at or after this time", TEXT, "T")]
-RecalledUntil: TypeAlias = Annotated[str, Kind("only what was said before this time", TEXT, "T")]
+RecalledSince: TypeAlias = Annotated[str, Kind("only statements made at or after this time", TEXT, "T")]
+RecalledUntil: TypeAlias = Annotated[str, Kind("only statements made before this time", TEXT, "T")]
 NotFrom: TypeAlias = Annotated[
-    str | Sequence[str], Kind("leave out what these agents said", any_of(TEXT, TEXTS), "AGENT")
+    str | Sequence[str], Kind("ignore statements of these agents", any_of(TEXT, TEXTS), "AGENT")
 ]
 RecalledTypes: TypeAlias = Annotated[
     str | Sequence[str],
@@ -421,13 +420,13 @@ RecalledTypes: TypeAlias = Annotated[
 Scope: TypeAlias = Annotated[
     str,
     Kind(
-        "whose runs to look at (default: tenant)",
+        "whose runs to search (default: tenant)",
         {"type": "string", "enum": ["tenant", "principal", "conversation"]},
     ),
 ]
 ScopePrincipal: TypeAlias = Annotated[str, Kind("the principal, with the scope principal", TEXT, "TEXT")]
 ScopeConversation: TypeAlias = Annotated[str, Kind("the conversation, with the scope conversation", TEXT, "TEXT")]
-AgeMax: TypeAlias = Annotated[float | timedelta, Kind("ignore what is older than this, in seconds", NUMBER, "SECONDS")]
+AgeMax: TypeAlias = Annotated[float | timedelta, Kind("ignore memories older than this, in seconds", NUMBER, "SECONDS")]
 LineageOf: TypeAlias = Annotated[
     str,
     Kind(
@@ -453,7 +452,7 @@ RunsDeep: TypeAlias = Annotated[
     int, Kind("follow at most this many runs one after another (default: all)", {**WHOLE, "minimum": 1}, "N", brief="")
 ]
 ByAgent: TypeAlias = Annotated[str, Kind("everything this agent stated", TEXT, "A", example="crm")]
-AlsoSame: TypeAlias = Annotated[bool, Kind("also decisions that would come out the same", FLAG)]
+AlsoSame: TypeAlias = Annotated[bool, Kind("also decisions with the same outcome", FLAG)]
 Asked: TypeAlias = Annotated[
     Any,
     Kind(
@@ -475,10 +474,8 @@ ConditionTexts: TypeAlias = Annotated[
 Exists: TypeAlias = Annotated[bool, Kind("the entity exists", FLAG)]
 Deleted: TypeAlias = Annotated[bool, Kind("the entity is deleted", FLAG)]
 Rules: TypeAlias = Annotated[Iterable[Any], Kind("rules that decide on the entity's fields", OBJECTS, "FILE")]
-DefaultBranch: TypeAlias = Annotated[Any, Kind("what is chosen when no rule matches", ANYTHING, "BRANCH")]
-ChosenBranch: TypeAlias = Annotated[
-    Any, Kind("the branch in question (default: what the decision chose)", ANYTHING, "BRANCH")
-]
+DefaultBranch: TypeAlias = Annotated[Any, Kind("the choice when no rule matches", ANYTHING, "BRANCH")]
+ChosenBranch: TypeAlias = Annotated[Any, Kind("the branch in question (default: the chosen one)", ANYTHING, "BRANCH")]
 SearchFrom: TypeAlias = Annotated[
     int | str,
     Kind("where to start (default: before the first entry)", any_of(TEXT, WHOLE), "M", wire="from", ids=_RUN),
@@ -551,16 +548,16 @@ RewardMin: TypeAlias = Annotated[
 SameInputs: TypeAlias = Annotated[str, Kind("runs with the question and inputs of this run", TEXT, "RUN", ids=_RUN)]
 VerdictArg: TypeAlias = Annotated[str, Kind("good, bad, or a word of your own", TEXT, "good|bad")]
 Preferred: TypeAlias = Annotated[Any, Kind("a better answer", ANYTHING, "ANSWER")]
-JudgedBy: TypeAlias = Annotated[str, Kind("who judges (default: the agent)", TEXT, "WHO")]
+JudgedBy: TypeAlias = Annotated[str, Kind("agent that judges (default: this agent)", TEXT, "WHO")]
 Score: TypeAlias = Annotated[float, Kind("the judgement as a number", NUMBER, "N")]
 ComparedWith: TypeAlias = Annotated[str, Kind("the tag or run it was compared with", TEXT, "M", ids=_RUN)]
 AboutSpan: TypeAlias = Annotated[str, Kind("judge this step alone, named by its span", TEXT, "SPAN")]
 EvaluationRef: TypeAlias = Annotated[str, Kind("the evaluation this verdict comes from", TEXT, "REF", ids=_ENTITY)]
-EvaluationName: TypeAlias = Annotated[str, Kind("what to call the evaluation", TEXT, "NAME")]
+EvaluationName: TypeAlias = Annotated[str, Kind("name of the evaluation", TEXT, "NAME")]
 Document: TypeAlias = Annotated[object, Kind("a run, or a list of runs or entries", ANYTHING, "FILE")]
-TrainingKind: TypeAlias = Annotated[str, Kind("what the rows are for: sft, dpo, kto or process-rl", TEXT, "KIND")]
+TrainingKind: TypeAlias = Annotated[str, Kind("format of the rows: sft, dpo, kto or process-rl", TEXT, "KIND")]
 PairBy: TypeAlias = Annotated[
-    str, Kind("what a good and a bad run share: input, query, subject, conversation or an attribute", TEXT, "NAME")
+    str, Kind("what pairs a good with a bad run: input, query, subject, conversation or an attribute", TEXT, "NAME")
 ]
 Flavour: TypeAlias = Annotated[str, Kind("format of the rows: trl or openai (default: trl)", TEXT, "F")]
 
@@ -596,7 +593,7 @@ FromInterpretation: TypeAlias = Annotated[
 ToInterpretation: TypeAlias = Annotated[
     str,
     Kind(
-        "id of the one to compare it with",
+        "id of the interpretation to compare with",
         id_schema("int"),
         "INT",
         wire="to",
@@ -629,17 +626,19 @@ ErasedThing: TypeAlias = Annotated[
     str | Ref,
     Kind("an entity, a field as REF#field, or a source", TEXT, "REF|REF#field|SRC", ids=_ENTITY + _SOURCE),
 ]
-ErasureReason: TypeAlias = Annotated[str, Kind("why; stored in the log, so do not name anybody in it", TEXT, "TEXT")]
+ErasureReason: TypeAlias = Annotated[
+    str, Kind("the reason; stored in the log, so do not name anybody in it", TEXT, "TEXT")
+]
 ErasedAgent: TypeAlias = Annotated[str, Kind("erase everything this agent stated", TEXT, "A")]
 ErasedSubject: TypeAlias = Annotated[
     str | Ref, Kind("erase an entity, its relations and all runs about it", TEXT, "REF", ids=_ENTITY)
 ]
-ErasureDryRun: TypeAlias = Annotated[bool, Kind("show what would be erased, and erase nothing", FLAG)]
+ErasureDryRun: TypeAlias = Annotated[bool, Kind("only show the entries to erase", FLAG)]
 CompactFile: TypeAlias = Annotated[bool, Kind("rewrite the file even if the search finds nothing; writers wait", FLAG)]
-CompactionDryRun: TypeAlias = Annotated[bool, Kind("show what rewriting the file would take, and do nothing", FLAG)]
+CompactionDryRun: TypeAlias = Annotated[bool, Kind("only show the cost of rewriting the file", FLAG)]
 Deep: TypeAlias = Annotated[bool, Kind("also check the search index, other indexes and vectors", FLAG)]
 HeldCheckpoints: TypeAlias = Annotated[
     Iterable[Any], Kind("checkpoints kept elsewhere, as their notes", TEXTS, "NOTE", option="checkpoint")
 ]
 VerifierKey: TypeAlias = Annotated[str, Kind("verifier key that must have signed them", TEXT, "KEY")]
-Shuffles: TypeAlias = Annotated[int, Kind("how many orders to try (default: 100)", WHOLE, "N")]
+Shuffles: TypeAlias = Annotated[int, Kind("number of orders to try (default: 100)", WHOLE, "N")]

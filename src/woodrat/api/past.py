@@ -69,7 +69,7 @@ class PastState:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        """What the rooms below are handed."""
+        """The context for the rooms below."""
         self._moment_of: Home | None = None
         self._reached = -1
         """A position that the log is known to have reached."""
@@ -114,7 +114,7 @@ class PastState:
 
     @property
     def runs(self) -> PastRuns:
-        """Runs: what agents did."""
+        """Runs of agents."""
         from woodrat.api.runs import PastRuns
 
         return PastRuns(self)
@@ -158,7 +158,7 @@ class PastState:
     def show(self, ref: LooseRef) -> Snapshot:
         """Show an entity: its values, and where each came from.
 
-        Raises `NotFound` when no live observation speaks of the entity. Inside a run that is recorded here, this is a
+        Raises `NotFound` if no live observation is about the entity. Inside a run that is recorded here, this is a
         read of the run, as `run.show` is; so are `search` and `query`.
         """
         run = self._run_reads()
@@ -171,7 +171,7 @@ class PastState:
         """List the elements of a collection, page by page.
 
         Works for collections (`union`, `by_key`, `append`), in their order. Later pages are read as of the position of
-        the first. A page costs what it holds, not what the collection holds.
+        the first. The cost depends on the page, not on the size of the collection.
         """
         return reads.elements(self.context, ref, field, limit=limit, cursor=cursor)
 
@@ -182,8 +182,8 @@ class PastState:
         """Find entities by words, each matched by prefix.
 
         Every word of the query must begin a word in the key or a text value. An entity whose key is the query comes
-        first, then those with more matching fields, then by entity id. Deleted entities are left out, and so are
-        relations unless you ask for their type. Searches of the present use an index; searches at an effective time
+        first, then those with more matching fields, then by entity id. Deleted entities are omitted, and so are
+        relations unless you pass their type. Searches of the present use an index; searches at an effective time
         (`valid_at`) merge every entity.
         """
         from woodrat.ledger import lists
@@ -191,7 +191,7 @@ class PastState:
         run = self._run_reads()
         if run is not None:
             asked = {"entity_type": entity_type, "limit": None if limit == 20 else limit, "cursor": cursor}
-            return run.search(query, **_stated(asked))
+            return run.search(query, **_stated_arguments(asked))
         return lists.search(self.context, query, entity_type=entity_type, limit=limit, cursor=cursor)
 
     @verb(get="/v1/entities", command="entities list", tool="search")
@@ -207,15 +207,15 @@ class PastState:
     ) -> Page[Snapshot]:
         """List entities by type and field values.
 
-        They come by type and key, or sorted by a field, with those that lack it last. Deleted entities are left out.
+        They are ordered by type and key, or by a field, with entities that lack it last. Deleted entities are omitted.
 
         `where` holds values by field, or texts `field=value`, whose value is read as JSON where possible. Other
         conditions are `{"age": {"gte": 18}}` or the text `age gte 18`, with the operators `eq`, `in`, `lt`, `lte`,
         `gt`, `gte`, `prefix` and `exists`; all must hold. A collection (`union`, `by_key`, `append`) matches when it
         contains a value that does.
 
-        With a condition on a text, number, boolean or null, or sorted by a field, a page costs what it returns. For
-        elements of collections the schema has to index the field (`x-woodrat-index`); otherwise a page costs the
+        With a condition on a text, number, boolean or null, or sorted by a field, the cost depends on the page only.
+        For elements of collections the schema has to index the field (`x-woodrat-index`); otherwise a page costs the
         entities it passes. With `valid_at` it costs all.
         """
         from woodrat.ledger import lists
@@ -223,7 +223,7 @@ class PastState:
         run = self._run_reads()
         if run is not None:
             asked = {"entity_type": entity_type, "where": where, "sort": sort, "descending": descending or None}
-            return run.query(**_stated({**asked, "limit": None if limit == 100 else limit, "cursor": cursor}))
+            return run.query(**_stated_arguments({**asked, "limit": None if limit == 100 else limit, "cursor": cursor}))
         return lists.query(
             self.context,
             entity_type=entity_type,
@@ -245,8 +245,8 @@ class PastState:
     ) -> Page[Duplicate]:
         """List entities that share an identifying value.
 
-        Lists those that are not merged with each other yet, by type, rule and value. Only current values count, not
-        earlier ones. With `ref`, lists what this entity shares with others. With `valid_at`, every entity is merged.
+        Lists pairs that are not merged yet, by type, rule and value. Only current values count. With `ref`, lists the
+        shared values of this entity. With `valid_at`, every entity is merged.
         """
         from woodrat.ledger import lists
 
@@ -264,8 +264,8 @@ class PastState:
     ) -> Page[Stored]:
         """List the observations of an entity, or all of them, in log order.
 
-        Includes the observations of the entities it is merged with. `source` and `interpretation` select what was read
-        from a source, or in one reading of it.
+        Includes the observations of the entities it is merged with. `source` and `interpretation` select observations
+        read from a source, or in one interpretation of it.
         """
         from woodrat.ledger import lists
 
@@ -294,9 +294,9 @@ class PastState:
         limit: Limit = 100,
         cursor: Cursor | None = None,
     ) -> Page[Event]:
-        """Show what was observed when, across all entities.
+        """List observations by time, across all entities.
 
-        Returns what was observed from `since` to before `until`, by time of observation.
+        Returns observations from `since` to before `until`, by time of observation.
         """
         from woodrat.ledger import lists
 
@@ -304,7 +304,7 @@ class PastState:
 
     @verb(get="/v1/blame/{ref}", command="blame REF[#field]", tool="history")
     def blame(self, ref: LooseRef, field: OnlyField | None = None, *, excerpts: Excerpts = False) -> Blame:
-        """Show every claim on a field: who won, who lost, and why.
+        """Show every claim on a field, which one won, and why.
 
         Covers one field or, by default, all of them; the result is a mapping by field. `excerpts` adds the words of the
         source that a claim points at.
@@ -322,10 +322,10 @@ class PastState:
     ) -> Page[EntityConflict]:
         """List fields on which agents disagree, or fields decided only by arrival.
 
-        A conflict is a field for which two agents' latest values differ and neither had seen the other's. They are
-        listed by entity.
+        A conflict is a field on which the latest values of two agents differ, and neither had seen the other's. They
+        are listed by entity.
 
-        With `arrival`, lists the fields that were decided only by arrival instead: the winner states no observation
+        With `arrival`, lists instead the fields that were decided by arrival alone: the winner states no observation
         time and wins because it arrived later, whoever stated the other value (docs/formats/merge.md has the exact
         rule).
         """
@@ -344,8 +344,8 @@ class PastState:
     ) -> Changes:
         """Show what changed between two moments.
 
-        Covers one entity, those of a type, or all. The result states the positions of the two moments; iterate over it
-        for the changes.
+        Covers one entity, all entities of a type, or all. The result states the positions of the two moments; iterate
+        over it for the changes.
         """
         return reads.diff(self.context, before, after, ref, entity_type=entity_type)
 
@@ -356,8 +356,8 @@ class PastState:
         """Compare a state that was written down with the current one.
 
         `known` comes first, the current state second. It is a list of snapshots, or of objects as `Snapshot.to_json`
-        returns them, and stands for everything, or everything of `entity_type`: what it does not list did not exist. A
-        single snapshot stands for its own entity only. An entity that is deleted here and missing there is no
+        returns them, and covers all entities, or all of `entity_type`: an entity missing from the list did not exist
+        then. A single snapshot covers its own entity only. An entity that is deleted here and missing there is not a
         difference.
         """
         return reads.diff_against(self.context, known, ref, entity_type=entity_type)
@@ -366,7 +366,7 @@ class PastState:
     def values(self) -> dict[str, Values]:
         """Return the values of everything that exists, by reference and without provenance.
 
-        This is what `diff` compares.
+        `diff` compares such lists.
         """
         return reads.values(self.context)
 
@@ -390,9 +390,9 @@ class PastState:
         return lists.related(self.context, ref, type=type, depth=depth, limit=limit, cursor=cursor)
 
     def erased_at(self, position: int) -> int | None:
-        """Return where the log says that the body at a position was erased, at whatever moment this reads.
+        """Return the erasure of the body at a position, according to the log; independent of the moment of this read.
 
-        None where it says so nowhere: a body is there then, or its loss is damage.
+        None if the log records no erasure of it: the body exists then, or its loss is damage.
         """
         if self._erased is None:
             self._erased = reads.ErasedPositions(self.context)
@@ -403,7 +403,7 @@ class PastState:
         """List the ids that begin with a prefix.
 
         Covers runs, observations, sources, interpretations and entities, and returns at most eleven ids. For `last`,
-        returns the id of the run that the log heard of last. Commands use it to complete the ids that people type.
+        returns the id of the run with the latest entry. Commands use it to complete the ids that people type.
         """
         from woodrat.ledger import short_ids
 
@@ -413,7 +413,7 @@ class PastState:
     def fingerprint(self, *, provenance: WithProvenance = False) -> str:
         """Compute one digest of the whole state.
 
-        It is the same for the same set of observations, in whatever order they arrived.
+        It is the same for the same set of observations, in any order of arrival.
         """
         return reads.fingerprint(self.context, provenance=provenance)
 
@@ -432,10 +432,10 @@ class Past(Questions, PastState):
     """Read-only verbs, at one moment on two clocks; a ledger reads at the present."""
 
     def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> Past:
-        """Return the ledger as of another moment, or as it was true by another time.
+        """Return the ledger at another moment, or another valid time.
 
-        As of a moment counts what was *known* then, and by `valid_at` what was *true* by then. Timestamps need an
-        offset. Days, and words such as `yesterday`, are those of the zone that the ledger was opened with, else of UTC.
+        The moment limits the read to observations *known* by then, and `valid_at` to values *true* by then. Timestamps
+        need an offset. Days, and words such as `yesterday`, are in the ledger's time zone, else UTC.
         """
         position: int | str = self.context.moment
         if type(moment) is int and 0 <= moment <= self._reached:
@@ -455,6 +455,6 @@ class Past(Questions, PastState):
         return Past(replace(self.context, moment=position, erasures=None))
 
 
-def _stated(asked: dict[str, Any]) -> dict[str, Any]:
+def _stated_arguments(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that a caller stated: a run records no others."""
     return {name: value for name, value in asked.items() if value is not None}

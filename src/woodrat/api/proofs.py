@@ -8,7 +8,7 @@ from woodrat.api.verb import MANAGE, READ, verb
 from woodrat.errors import Fault, Refused
 
 if TYPE_CHECKING:
-    from woodrat.api.namespace import Writable
+    from woodrat.api.namespace import WritableLedger
     from woodrat.api.parameters import (
         CapsuleOf,
         EntryArg,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Proofs:
     """The verbs of proofs."""
 
-    def __init__(self, ledger: Writable) -> None:
+    def __init__(self, ledger: WritableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -32,11 +32,11 @@ class Proofs:
     def checkpoint(self, *, new_epoch: NewEpoch | None = None) -> Signed:
         """Sign the length of the log and its root.
 
-        Returns a checkpoint of the log as it is now; the last one, if nothing was added since.
+        Returns a checkpoint of the current log; the last one, if the log has not grown since.
 
         If the log is shorter than the last checkpoint, or differs from it, this raises `Corrupt` and nothing is signed.
-        `new_epoch` is the operator's reason for accepting the log all the same: the old checkpoint is set aside, and
-        the new one says so.
+        `new_epoch` is the operator's reason for accepting a log that contradicts its checkpoint: the old checkpoint is
+        set aside, and the new one says so.
         """
         signing = self._signer()
         return signing.sign() if new_epoch is None else signing.begin_epoch(new_epoch)
@@ -65,7 +65,7 @@ class Proofs:
     def prove_consistency(self, old: OldCheckpoint, new: NewCheckpoint | None = None) -> ConsistencyProof:
         """Prove that a checkpoint extends an older one.
 
-        By default, `new` is a checkpoint of the log as it is now.
+        By default, `new` is a checkpoint of the current log.
         """
         from woodrat.proofs.verbs import prove
 

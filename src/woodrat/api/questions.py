@@ -1,6 +1,6 @@
-"""Questions: the verbs that explain, at one moment: what was decided, what is remembered, what led to what.
+"""Questions: the verbs that explain, at one moment: decisions, memories, lineage, impact.
 
-Each asks the room of its noun, which is imported when it is asked.
+Each calls the room of its noun, and imports it on the first call.
 """
 
 from __future__ import annotations
@@ -81,22 +81,22 @@ class Questions:
     """Verbs that explain; a ledger, and a moment of one, has them."""
 
     context: Context
-    """What the rooms below are handed."""
+    """The context for the rooms below."""
 
     def _as_it_was(self, position: int) -> Questions:
-        """Return the ledger as of a position, for a function that asks it; what is not there then is not explained."""
+        """Return the ledger at a position, for a predicate; verbs that explain are not available on it."""
         raise NotImplementedError
 
     @verb(get="/v1/why/{ref}", command="why REF", tool="why", wide=True)
     def why(self, ref: LooseRef, *, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Reason]:
-        """Show what was decided about an entity, and on what evidence.
+        """Show the decisions about an entity, and their evidence.
 
         The latest decision comes first, each with its evidence and answer. The result is exact: the decisions of runs
-        about the entity, and those of other runs whose evidence was read from it. Finding none is an answer too.
+        about the entity, and of other runs whose evidence was read from it. Finding none is an answer too.
 
         Each decision has its margin: the smallest change of its facts that would have led to another choice, the facts
-        that did not matter, and the single sources that would flip it if they were wrong. It is unknown for what no
-        data rules decided. The evidence names the documents behind it, and what became of it since.
+        that did not matter, and the single sources that would flip it if they were wrong. It is unknown for decisions
+        without data rules. The evidence names the documents behind it, and their later corrections.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -121,18 +121,18 @@ class Questions:
         not_from: NotFrom | None = None,
         entity_type: RecalledTypes | None = None,
     ) -> Recall:
-        """Find what is remembered that answers a question.
+        """Find memories that answer a question.
 
-        Looks at runs, facts, notes and documents. Returns at most `k` hits, each with its kind, moment, lineage, who
-        said it and who confirmed it. The result is false when nothing passes `threshold`, and then says what came close
-        and why it does not count.
+        Looks at runs, facts, notes and documents. Returns at most `k` hits, each with its kind, moment, lineage, author
+        and confirmations. The result is false if nothing passes `threshold`, and then lists the nearest candidates and
+        why they do not count.
 
-        Words, meaning and identifiers make one score between 0 and 1. What the question names by number (`#42`)
-        decides where it exists. Words such as `last Monday` narrow the search, and `understood` says how they were
-        read. A question about a run never comes before that run. `scope` is `tenant`, `principal` or `conversation`;
-        the last two need the one meant. `ttl` is how old a hit may be, in seconds. `not_from` names agents whose words
-        are left out, `entity_type` asks for facts and notes of some types alone. Meaning is compared by a local model,
-        with the extra `recall`; without it words alone count.
+        Words, meaning and identifiers make one score between 0 and 1. A number in the question (`#42`) decides if it
+        exists. Words such as `last Monday` narrow the search, and `understood` shows their interpretation. A question
+        about a run never comes before that run. `scope` is `tenant`, `principal` or `conversation`; the last two need
+        the name of one. `ttl` is how old a hit may be, in seconds. `not_from` excludes the statements of some agents,
+        `entity_type` limits facts and notes to some types. Meaning is compared by a local model, with the extra
+        `recall`; without it words alone count.
         """
         from woodrat.recall import reader as recall_reader
         from woodrat.recall.request import ask
@@ -159,13 +159,13 @@ class Questions:
         from woodrat.runs.recorder.run import current_run
 
         run = current_run()
-        # A run that is recorded elsewhere, be it behind a server, has nothing to do with the runs here.
+        # A run recorded elsewhere, for example behind a server, is unrelated to the runs here.
         here = run is not None and run.log.is_same(LocalLog(self.context))
         answer = recall_reader.recall(self.context, asked, self._now(), run if here else None)
         return spoken_times.with_times(answer, told)
 
     def _now(self) -> str | None:
-        """Return what the age of a run is counted from; none means from the last entry there was."""
+        """Return the time from which ages of runs count; None: the time of the last entry."""
         return None
 
     @verb(get="/v1/lineage", command="lineage RUN|OBS|REF#field", tool="explain", wide=True)
@@ -175,8 +175,8 @@ class Questions:
         """Trace an answer, a decision or a value back to its sources.
 
         `what` is a run, a decision as `RUN#stage`, an observation id, or `type/key#field`. The result is a tree, and a
-        tree for each run that lies behind it, the nearest first, however many; `depth` ends it earlier, and `left_out`
-        says what that left out. It contains only what was recorded: the observations, decisions and recalled runs that
+        tree for each run behind it, the nearest first, without limit; `depth` limits the distance, and `left_out`
+        counts the omitted ones. It contains only recorded facts: the observations, decisions and recalled runs that
         steps name, interpretations and sources. A page has `limit` trees and costs what it shows, so `run_count` and
         `left_out` are not known before the last page.
         """
@@ -196,11 +196,11 @@ class Questions:
     ) -> Impact:
         """List what depends on an observation, an entity or a source.
 
-        Also takes an interpretation, a run, a decision as `RUN#stage`, and what an agent said. Lists every run that
-        read it, recalled it or decided on it, every run that leaned on what those wrote or decided, and so on, the
-        nearest first; then the fields that all of this takes part in now, recorded exports with rows of these runs, and
-        the observations meant. `depth` ends it earlier, and `left_out` says what that left out. A page costs what it
-        shows, so `counts` has no number of runs before the page that lists the last of them.
+        Also takes an interpretation, a run, a decision as `RUN#stage`, and an agent, for its statements. Lists every
+        run that read it, recalled it or decided on it, every run that depended on the writes or decisions of those, and
+        so on, the nearest first; then the current fields with one of these as a source, recorded exports with rows of
+        these runs, and the observations in question. `depth` limits the distance, and `left_out` counts the omitted
+        ones. A page costs what it shows, so `counts` has no number of runs before the page that lists the last of them.
         """
         from woodrat.explain import verbs as explain_verbs
 
@@ -210,8 +210,8 @@ class Questions:
     def stale(self, *, same: AlsoSame = False, limit: Limit = 20, cursor: Cursor | None = None) -> Page[Stale]:
         """List decisions whose evidence has changed since.
 
-        Lists those that would come out differently, the latest first. Rules that are data are evaluated again on the
-        current state; where that would need a model or the agent's code, the outcome is `unknown`. `same` adds the
+        Lists decisions that would come out differently, the latest first. Rules that are data are evaluated again on
+        the current state; where that would need a model or the agent's code, the outcome is `unknown`. `same` adds the
         decisions that would come out the same.
         """
         from woodrat.explain import verbs as explain_verbs
@@ -244,7 +244,7 @@ class Questions:
     ) -> Bisected:
         """Find the write that changed an answer.
 
-        The result is false when there is no such write.
+        The result is false if there is no such write.
 
         `what` is an entity, a decision as `RUN#stage`, or a function of the ledger at a moment. `when` holds conditions
         as rules do; `where` holds values as queries do, or texts such as `creditScore lt 600` and
@@ -343,10 +343,9 @@ class Questions:
     ) -> WhatIf:
         """Show how decisions would change with other facts or rules.
 
-        Ask about a run, a decision as `RUN#stage`, several of them, or all. What was read is merged again and rules
-        that are data are evaluated again, exactly. Whatever would need a model, a tool or the agent's code is
-        `unknown`, with the reason. The first page counts all decisions, and its cursor leads to those that it does not
-        list. Nothing is written.
+        Ask about a run, a decision as `RUN#stage`, several of them, or all. Reads are merged again and data rules are
+        evaluated again, exactly. Anything that needs a model, a tool or the agent's code is `unknown`, with the reason.
+        The first page counts all decisions, and its cursor leads to the rest. Nothing is written.
         """
         from woodrat.whatif import verbs as what_if_verbs
 

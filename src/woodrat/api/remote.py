@@ -2,9 +2,9 @@
 
     ledger = woodrat.open("http://localhost:8787", key="wrat_…")
 
-Tenant and agent are what the key says. Every declared verb that has an address is sent there (`link.py`), with the same
-parameters and the same records as on a ledger that is here. Written out are the verbs that run the caller's code or
-write the caller's files, which happens here, and those whose answer is no record.
+The key determines tenant and agent. Every declared verb that has an address is sent there (`link.py`), with the same
+parameters and the same records as on a local ledger. Written by hand are the verbs that run the caller's code or write
+the caller's files locally, and those that return no record.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE_ENTRIES: Final = 1_000
-"""How many entries of the log are asked for at a time."""
+"""Entries of the log per request."""
 NOTHING_DONE: Final = "Nothing was done."
 
 
 def not_here(verb: str, reason: str) -> NoReturn:
-    """Refuse a verb that a ledger behind a server has not got."""
+    """Refuse a verb that a ledger behind a server does not have."""
     raise Refused([Fault(verb, "not available through a server", reason)], NOTHING_DONE)
 
 
@@ -78,7 +78,7 @@ class RemotePast(Past):
 
     def __init__(self, link: Link, clock: Clock) -> None:
         self.link = link
-        # A room is never handed this: what needs an engine happens on the other side.
+        # Rooms never get this context: work that needs an engine happens on the server.
         self.context = cast("Any", RemoteContext(link.valid_at, clock, link.hidden))
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class RemotePast(Past):
         return found
 
     def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> RemotePast:
-        """Return the ledger as of another moment, or as it was true by another time."""
+        """Return the ledger at another moment, or another valid time."""
         link, clock = self.link, self.context.clock
         moment = moment if moment == "now" else cast("Moment | None", in_time(moment, clock))
         chosen, by = link.moment, link.valid_at if valid_at is None else str(in_time(valid_at, clock))
@@ -120,11 +120,11 @@ class RemotePast(Past):
             asked = Link(link.transport, link.hidden, str(moment))
             try:
                 chosen = str(asked.get("/v1/position")["position"])
-            except Refused as refusal:  # what the library calls it
+            except Refused as refusal:  # its name in the library
                 raise Refused((replace(fault, path="moment") for fault in refusal.faults), NO_READ) from None
         found = RemotePast(Link(link.transport, link.hidden, chosen, by), self.context.clock)
         if valid_at is not None:
-            found.link.get("/v1/position")  # refuses a time that is none
+            found.link.get("/v1/position")  # refuses an invalid time
         return found
 
     def reduce(self, *arguments: Any, out: str | PathLike[str] | None = None, **asked: Any) -> Reduction:
@@ -138,7 +138,7 @@ class RemotePast(Past):
 
     def _run_reads(self) -> RunPast | None:
         """Return the reads of the current run, where that is recorded through this server; none elsewhere."""
-        from woodrat.api.remote_run import RemoteLog as RunLog
+        from woodrat.api.remote_run import RemoteRunLog as RunLog
         from woodrat.runs.recorder.log import LocalLog
         from woodrat.runs.recorder.run import current_run
 
@@ -182,11 +182,11 @@ class RemotePast(Past):
         return recall_in(run, self, _RECALL, arguments, given)
 
     def sql(self, *arguments: Any, **how: Any) -> NoReturn:
-        """Refuse: SQL is for whoever has the database."""
+        """Refuse: SQL needs access to the database."""
         not_here("sql", "It runs beside the database: open the file or the PostgreSQL address itself.")
 
     def erased_at(self, position: int) -> int | None:
-        """Return where the log says that the body at a position was erased; none where it says so nowhere."""
+        """Return the erasure of the body at a position, according to the log; None if the log records none."""
         asked = {"after": position - 1 if position else None, "limit": 1}
         entries = self.link.transport.get("/v1/log", asked)["items"]
         erased: int | None = entries[0].get("erased_at") if entries and entries[0]["position"] == position else None
@@ -223,17 +223,18 @@ class RemotePast(Past):
         return RemoteTraining(self)
 
     def local_copy(self, runs: Iterable[str] = ()) -> Ledger:
-        """Return a ledger in memory with the whole log, the same to the byte, for what needs the caller's code.
+        """Return an in-memory ledger with a byte-identical copy of the whole log, for verbs that need the caller's
+        code.
 
-        All of the log is fetched, whatever the moment, and what the writes of these runs, and of those that they
-        started, were answered.
+        The whole log is fetched, whatever the moment, with the reports of these runs' writes, and of their child runs'
+        writes.
         """
         import json
         from tempfile import TemporaryFile
 
         from woodrat.engines.sqlite.in_memory import InMemoryEngine
         from woodrat.ledger.own_policy import registry
-        from woodrat.replay.verbs import look_around
+        from woodrat.replay.verbs import find_related
         from woodrat.runs import relay
 
         engine = InMemoryEngine()
@@ -252,7 +253,7 @@ class RemotePast(Past):
                 lines.seek(0)
                 copy.log.import_(lines)
         wanted = list(runs)
-        inside = look_around(copy.context, wanted).kin if wanted else {}
+        inside = find_related(copy.context, wanted).kin if wanted else {}
         while wanted:
             run = wanted.pop(0)
             relay.claim(copy.context, self.link.transport.get(f"/v1/runs/{run}/receipts")["items"])
@@ -278,11 +279,11 @@ class RemoteLedger(Ledger, RemotePast):
         not_here("notices", "They are in the server's own log.")
 
     def close(self) -> None:
-        """Close the connection; what was acknowledged stays."""
+        """Close the connection; acknowledged writes stay."""
         self.link.transport.close()
 
     def as_agent(self, agent: str) -> RemoteLedger:
-        """Return the ledger, if it is this agent's: as whom it writes is for the key to say."""
+        """Return the ledger, if it is this agent's: the key determines the writer."""
         if agent == self.agent:
             return self
         remedy = "Open the server with a key of that agent."
@@ -307,7 +308,7 @@ class RemoteLedger(Ledger, RemotePast):
 
     @property
     def runs(self) -> Runs:
-        """Runs: what agents did."""
+        """Runs of agents."""
         return RemoteRuns(self)
 
     @property
@@ -316,15 +317,15 @@ class RemoteLedger(Ledger, RemotePast):
         return RemoteProofs(self)
 
     def admit(self, bodies: Iterable[tuple[str, bytes]]) -> Report:
-        """Take in observations and schemas another log holds, as (kind, canonical body)."""
+        """Import observations and schemas of another log, as (kind, canonical body)."""
         told = [{"kind": kind, "body": form.parse(body)} for kind, body in bodies]
-        # What is known changes nothing, so it may be sent again.
+        # Known entries change nothing, so a retry is safe.
         transport = self.link.transport
         return _report(transport.post("/v1/admit", {"bodies": told}, key=transport.fresh_key()))
 
     def run_log(self) -> Any:
         """Return where the runs of this ledger are recorded: on the other side."""
-        from woodrat.api.remote_run import RemoteLog as RemoteRunLog
+        from woodrat.api.remote_run import RemoteRunLog
 
         return RemoteRunLog(self.link.transport, cast("Any", self))
 
@@ -335,7 +336,7 @@ class RemoteLedger(Ledger, RemotePast):
         return follow(self.stale_follower(after, patient=wait is None), wait)
 
     def on_stale(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
-        """Have a function called with the decisions that writes make stale, by whomever, in a thread of its own."""
+        """Call a function with decisions that any write made stale, in a separate thread."""
         from woodrat.api.remote_watch import watch
         from woodrat.explain.workers.subscription import check_callback
 
@@ -386,14 +387,14 @@ class RemoteRuns(RemoteNamespace, Runs):
     def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
         """Continue a run that another process started, as `Runs.continue_` does.
 
-        What it read elsewhere is not linked by value with what is decided here.
+        Its reads elsewhere are not linked by value with decisions made here.
         """
         from woodrat.api.remote_run import continued
 
         return continued(self.ledger.run_log(), run, ends=ends, on_error=on_error)
 
     def carry_on(self, run: str, agent: Callable[..., Any], **given: Any) -> tuple[Run, AgentCall]:
-        """Return an interrupted run that is carried on here; the server says that nobody else does."""
+        """Return an interrupted run that continues here; the server checks that no other process continues it."""
         from woodrat.api.remote_run import carried_on
 
         return carried_on(self.ledger.run_log(), self._run_named(run), agent, **given)
@@ -401,7 +402,7 @@ class RemoteRuns(RemoteNamespace, Runs):
     def forked(
         self, run: str, *, at: int | str, set: Mapping[str, Any], tools: str = "live", on_error: str = "note"
     ) -> Run:
-        """Return a new run that is a fork of another and has not started; the whole log is fetched for it."""
+        """Return a new fork of a run that has not started; fetches the whole log."""
         from woodrat.runs.recorder.fork import fork_of
 
         run = self._run_named(run)
@@ -452,7 +453,7 @@ class RemoteSources(RemoteNamespace, Sources):
         return found
 
     def content(self, source: str) -> bytes:
-        """Return the content of a source, exactly as it was received."""
+        """Return the content of a source, exactly as received."""
         from base64 import b64decode
 
         shown = self.link.get(f"/v1/sources/{source}")
@@ -471,7 +472,7 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
 
     @contextmanager
     def start(self, source: str, **about: Any) -> Iterator[Any]:
-        """Record one reading of a source: what is stored inside names it, and its end says how it went."""
+        """Record one interpretation of a source: observations stored inside name it; its end records the outcome."""
         reading = self.begin(source, **about)
         try:
             yield reading
@@ -481,7 +482,7 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
         reading.end()
 
     def begin(self, source_id: str, *, idempotency_key: str | None = None, **about: Any) -> Any:
-        """Begin a reading of a source, for callers that cannot use `start` as a block."""
+        """Begin an interpretation of a source, for callers that cannot use `start` as a block."""
         transport = self.link.transport
         key = transport.fresh_key() if idempotency_key is None else idempotency_key
         said = redaction.arguments(about, self.link.hidden)
@@ -489,7 +490,7 @@ class RemoteInterpretations(RemoteNamespace, Interpretations):
         return RemoteReading(transport, found["interpretation"], source_id, self.link.hidden)
 
     def continue_(self, interpretation: str) -> Any:
-        """Return a reading that this agent began elsewhere and that has not ended."""
+        """Return an interpretation that this agent began elsewhere and that has not ended."""
         with suppress(NotFound):
             found = self.show(interpretation)
             if found.agent == self.ledger.agent:
@@ -527,14 +528,14 @@ class RemoteLog(RemoteNamespace, Log):
         resume: bool = False,
         progress: Progress | None = None,
     ) -> ExportedLog:
-        """Write the log as JSON lines, as `Log.export` does; a connection that breaks is made anew."""
+        """Write the log as JSON lines, as `Log.export` does; a broken connection is opened again."""
         from woodrat.exchange.relay import remote_peer
 
         how: Any = {"after": after, "through": through, "force": force, "resume": resume, "progress": progress}
         return remote_peer.export(self.link.transport, out, **how)
 
     def import_(self, source: str | PathLike[str] | BinaryIO, *, progress: Progress | None = None) -> Imported:
-        """Let the server take in an exported log; importing it again changes nothing. The key must carry `manage`."""
+        """Let the server import an exported log; importing it again changes nothing. The key must carry `manage`."""
         from woodrat.exchange.relay import remote_peer
 
         return remote_peer.import_file(self.link.transport, source, progress)
@@ -583,7 +584,7 @@ class RemoteProofs(RemoteNamespace, Proofs):
             return _proof(document["entry"], document["proof"], _signed(document["checkpoint"]))
 
     def prove_consistency(self, old: str | bytes, new: str | bytes | None = None) -> ConsistencyProof:
-        """Prove that one checkpoint of this log goes on from an older one; `new` left out is one of now."""
+        """Prove that one checkpoint of this log extends an older one; default for `new`: a current one."""
         from woodrat.proofs.proof import ConsistencyProof
 
         notes = (note.decode("utf-8", "replace") if isinstance(note, bytes) else note for note in (old, new))
@@ -613,10 +614,10 @@ def _proof(entry: Mapping[str, Any], hashes: Iterable[str], checkpoint: Signed) 
 
 def _signed(note: str) -> Signed:
     """Return the checkpoint in a document. Whether it was signed for it, the document does not say."""
-    from woodrat.log.checkpoint import Checkpoint, Note
+    from woodrat.log.checkpoint import Checkpoint, SignedNote
     from woodrat.proofs.proof import Signed
 
-    return Signed(Checkpoint.parse(Note.parse(note).text), note, new=False)
+    return Signed(Checkpoint.parse(SignedNote.parse(note).text), note, new=False)
 
 
 def _report(answer: Any) -> Report:
@@ -625,7 +626,7 @@ def _report(answer: Any) -> Report:
 
 
 class RemoteReading:
-    """A source being read; what is stored through it names the reading and its source."""
+    """An interpretation in progress; observations stored through it name it and its source."""
 
     def __init__(self, transport: Transport, id: str, source_id: str, hidden: frozenset[str] = NOTHING) -> None:
         self._transport = transport
@@ -633,7 +634,7 @@ class RemoteReading:
         self.id = id
         self.source = source_id
         self.usage: dict[str, Json] = {}
-        """What the reading cost; set it before the end, as the model reported it."""
+        """The cost of the interpretation; set it before the end, as the model reported it."""
 
     def store(
         self,
@@ -642,7 +643,7 @@ class RemoteReading:
         idempotency_key: str | None = None,
         **about: Any,
     ) -> Report:
-        """Store records as `Ledger.store` does, each naming this reading and its source."""
+        """Store records as `Ledger.store` does, each naming this interpretation and its source."""
         check_plain(records)
         key = self._transport.fresh_key() if idempotency_key is None else idempotency_key
         sent = records if isinstance(records, Mapping) else list(records)
@@ -650,7 +651,7 @@ class RemoteReading:
         return _report(self._transport.post(f"/v1/interpretations/{self.id}/store", body, key=key))
 
     def end(self, status: str = "done", *, usage: Mapping[str, Any] | None = None, error: str | None = None) -> None:
-        """End the reading; one that has ended stays as it is."""
+        """End the interpretation; an ended one stays unchanged."""
         body = {"status": status, "usage": dict(self.usage if usage is None else usage) or None, "error": error}
         # A reading ends once, so it may be sent again.
         path = f"/v1/interpretations/{self.id}/end"
@@ -658,7 +659,7 @@ class RemoteReading:
 
 
 def check_plain(value: object) -> None:
-    """Refuse what JSON cannot say the way the ledger would, before it is sent."""
+    """Refuse values that JSON cannot represent as the ledger would, before sending them."""
     faults = form.faults(plain(value))
     if faults:
         raise Refused(faults)
@@ -673,7 +674,7 @@ _REGISTER: Callable[..., Any]
 
 
 def _install() -> None:
-    """Have every declared verb with an address carried out there, unless its class here says how itself."""
+    """Make every declared verb with a route call the server, unless its class here defines it."""
     kinds: tuple[tuple[type, str], ...] = (
         (RemotePast, ""),
         (RemoteLedger, ""),
@@ -705,6 +706,6 @@ _install()
 def open_remote(
     address: str, key: str | None, hidden: frozenset[str] = NOTHING, zone: str | None = None
 ) -> RemoteLedger:
-    """Return the ledger behind an address; values under hidden keys are never sent there. Days are those of `zone`."""
+    """Return the ledger behind an address; values under hidden keys are never sent there. Days are in `zone`."""
     clock = SystemClock(zone)
     return RemoteLedger(Link(Transport(address, key, clock), hidden), clock)

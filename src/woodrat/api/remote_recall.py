@@ -1,6 +1,6 @@
 """Remote recalls: a recall inside a run that is recorded through a server is a read of that run.
 
-The server finds the memories, and what was found is recorded with the read. A run that is resumed is answered from
+The server finds the memories, and the hits are recorded with the read. A run that is resumed is answered from
 there, with the runs, facts, notes and documents as the server shows them at the position of then; a replay is answered
 by its own log.
 """
@@ -12,7 +12,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from woodrat.api.past import Past
-from woodrat.api.remote_run import RemoteLog
+from woodrat.api.remote_run import RemoteRunLog
 from woodrat.errors import NotFound, Refused, WoodratError
 from woodrat.recall import reader
 from woodrat.recall import request as request_form
@@ -46,7 +46,7 @@ def recall_in(run: Run, past: Any, ask: Ask, arguments: tuple[Any, ...], given: 
     if replays and isinstance(run.log, LocalLog) and run.log.context.engine.location == past.link.transport.address:
         here = run.log.context
         return reader.recall(here if as_of is None else here.at(as_of, None), _request(question, about, now), None, run)
-    if replays or not isinstance(run.log, RemoteLog) or run.log.transport is not past.link.transport:
+    if replays or not isinstance(run.log, RemoteRunLog) or run.log.transport is not past.link.transport:
         return ask(past, question, **about)
     request = _request(question, about, now)
     args = request.args()
@@ -75,7 +75,7 @@ def _request(question: Any, about: Mapping[str, Any], now: str) -> RecallRequest
 
 
 def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any]) -> Recall:
-    """Return what the server finds besides the runs that ask: a question is not its own answer."""
+    """Return the server's hits without the asking runs: a question is not its own answer."""
     answer = ask(past, request.question, **about)
     seen = {hit.ref for hit in answer.hits} | {near.ref for near in answer.rejected}
     asking = _asking(run, past) if seen else set()
@@ -95,10 +95,10 @@ def _without_asking(run: Run, past: Any, ask: Ask, request: RecallRequest, about
 def _told_then(
     past: Any, ask: Ask, request: RecallRequest, about: Mapping[str, Any], found: RecallFound
 ) -> ToldMemories | None:
-    """Return what the server says of the facts, notes and documents that were found then.
+    """Return the server's text for the facts, notes and documents among the old hits.
 
-    It is asked the same question at the position of then, for all that comes near: which they are and what they scored
-    is in the recording, and what they say is not.
+    The server answers the same question at the old position, with all near candidates: the recording has their ids and
+    scores, but not their texts.
     """
     if not found.others and all(each.get("kind", "run") == "run" for each in found.rejected):
         return None
@@ -107,8 +107,8 @@ def _told_then(
 
 
 def _asking(run: Run, past: Any) -> set[str]:
-    """Return the runs that ask: this one and those it was started by."""
-    assert isinstance(run.log, RemoteLog)
+    """Return the asking runs: this run and its ancestors."""
+    assert isinstance(run.log, RemoteRunLog)
     asking, above = {run.id}, run.log.parent
     while above is not None and above not in asking and len(asking) < ANCESTORS_MAX:
         asking.add(above)
@@ -128,7 +128,7 @@ class ServedRuns:
         self._past, self._runs = past, past.at(position).runs
 
     def find(self, id: str) -> RunRecord | None:
-        """Return a run's record; none when there is none."""
+        """Return a run's record; None if there is none."""
         try:
             found: RunRecord = self._runs.show(id)
         except NotFound:
@@ -136,7 +136,7 @@ class ServedRuns:
         return found
 
     def began(self, id: str) -> Mapping[str, Any]:
-        """Return what a run was begun with."""
+        """Return the entry with which a run began."""
         found = self.find(id)
         return {} if found is None else {"query": found.query, "started_at": found.started_at}
 
@@ -156,18 +156,18 @@ class ServedRuns:
 
 
 class ToldMemories(reader.NoMemories):
-    """What the server told of facts, notes and documents, to be told again."""
+    """The server's facts, notes and documents, for showing them again."""
 
     def __init__(self, answer: Recall) -> None:
         self._hits = {hit.ref: hit for hit in answer.hits}
         self._near = {near.ref: near for near in answer.rejected}
 
     def told(self, match: RecallMatch) -> Recalled:
-        """Return the hit as the server told it, with the score it had; one it does not tell of has no text."""
+        """Return the hit with the server's text and the recorded score; a hit missing there has no text."""
         hit = self._hits.get(match.of)
         return super().told(match) if hit is None else replace(hit, score=match.score)
 
     def marked(self, match: RecallMatch, mark: str | None) -> RecallMatch:
-        """Return a match with the text that the server told."""
+        """Return a match with the server's text."""
         known = self._near.get(match.of) or self._hits.get(match.of)
         return replace(match, text=known.text) if match.reason and known is not None else match

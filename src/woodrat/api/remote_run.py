@@ -1,10 +1,10 @@
 """Remote runs: a run recorded through a server, by an agent that runs here.
 
-It is the library's own run: it reads, decides, calls tools and models, and is the current run as any other is. What it
-records is sent to the server, which appends it as it is; an entry that got no answer is sent again, and the log holds
-it once. Its beginning and what it writes are the server's work, as those depend on the log.
+It is the library's own run: it reads, decides, calls tools and models, and is the current run as any other is. Its
+records are sent to the server, which appends them unchanged; an entry without an acknowledgement is sent again, and the
+log holds it once. The server makes its beginning and its writes, as those depend on the log.
 
-Times are the server's: what passed here since the run began is added to when it began there.
+Times are the server's: the local time since the run began is added to the server's time of its beginning.
 """
 
 from __future__ import annotations
@@ -59,47 +59,47 @@ class RemoteReads:
 
     @property
     def valid_at(self) -> str | None:
-        """What was true by this time alone counts."""
+        """Only values true by this time count."""
         found: str | None = self._past.context.valid_at
         return found
 
     def at(self, moment: Moment | None = None, *, valid_at: Time | None = None) -> RemoteReads:
-        """Return the reads as of another moment, or as it was true by another time."""
+        """Return the reads at another moment, or another valid time."""
         return RemoteReads(self._past.at(moment, valid_at=valid_at))
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
-        """Return what a verb of the library that reads answers; the run around it has asked, and notes it itself."""
+        """Return the result of a reading verb of the library; the run that called it records it."""
         with current.entered(None):
             return getattr(self._past, verb)(*arguments, **given)
 
 
 class ServedLedger(Protocol):
-    """What the recorder asks of a ledger behind an address (`remote.RemoteLedger`), besides its verbs."""
+    """The part of a ledger behind an address (`remote.RemoteLedger`), besides its verbs, that the recorder uses."""
 
     context: RemoteContext
 
     @property
     def agent(self) -> str:
-        """Who the key speaks as."""
+        """The key's agent."""
 
     def as_agent(self, agent: str) -> Any:
         """Return the ledger, if it is this agent's."""
 
 
-class RemoteLog:
+class RemoteRunLog:
     """Where one run is recorded: a ledger behind an address."""
 
     def __init__(self, transport: Transport, ledger: ServedLedger) -> None:
         self.transport = transport
         """The way to the server."""
         self.ledger: Any = ledger
-        """What the caller opened."""
+        """The ledger that the caller opened."""
         self.agent = ledger.agent
         self.clock: Clock = ledger.context.clock
         self.hidden = ledger.context.hidden
         self.reads = RemoteReads(ledger)
         self.parent: str | None = None
-        """The run that it was started by, as far as is known here."""
+        """The run that started it, if known here."""
         self._unsent: list[dict[str, Any]] = []
 
     @property
@@ -107,16 +107,16 @@ class RemoteLog:
         """Whether entries wait for a server that is not there."""
         return bool(self._unsent)
 
-    def by(self, agent: str | None) -> RemoteLog:
-        """Return the same log for another run; as whom it is recorded is for the key to say."""
-        return RemoteLog(self.transport, self.ledger if agent is None else self.ledger.as_agent(agent))
+    def by(self, agent: str | None) -> RemoteRunLog:
+        """Return the same log for another run; the key determines the recording agent."""
+        return RemoteRunLog(self.transport, self.ledger if agent is None else self.ledger.as_agent(agent))
 
     def is_same(self, other: object) -> bool:
-        """Return whether another is the same log."""
-        return isinstance(other, RemoteLog) and other.transport is self.transport
+        """Return True if another is the same log."""
+        return isinstance(other, RemoteRunLog) and other.transport is self.transport
 
     def hold(self, run: StepRecorder) -> bool:
-        """Do nothing: which runs are being recorded is for the server to say."""
+        """Do nothing: the server tracks runs that are being recorded."""
         return True
 
     def release(self, run: StepRecorder) -> None:
@@ -134,7 +134,7 @@ class RemoteLog:
         run.hold()
 
     def begin_at(self, now: str) -> None:
-        """Show the server's time from here on, by what time it is there now."""
+        """Show the server's time from now on, given its current time."""
         self.clock = _Shifted(self.clock, now)
 
     def adopted(self, around: RunLog) -> None:
@@ -144,7 +144,7 @@ class RemoteLog:
     def _told_beginning(self, run: StepRecorder) -> dict[str, Any]:
         begun, frame = run.beginning, current.current_frame()
         told: dict[str, Any] = {"query": begun.query, **{name: getattr(begun, name) for name in _STATED}}
-        # Hidden values stay here, and so do the types of Python but for their names.
+        # hidden values stay here, and so do Python types except for their names
         inputs = values.plain(dict(begun.inputs), run.hidden)
         told["inputs"], told["inputs_shape"] = inputs or None, shape_of(begun.inputs, inputs).shape
         told["attributes"] = values.plain(dict(begun.attributes), run.hidden) or None
@@ -171,17 +171,17 @@ class RemoteLog:
         return self._send(run, [{"kind": "run.ended", **form.decode(values.fit(body))}])
 
     def flush(self, run: StepRecorder) -> Exception | None:
-        """Try once more to send what waits, and return what went wrong."""
+        """Retry sending the pending entries, and return the error, if any."""
         return self._send(run, [])
 
     def _send(self, run: StepRecorder, entries: list[dict[str, Any]]) -> Exception | None:
-        """Send what waits and what is new; return what went wrong. What got no answer waits for the next step."""
+        """Send pending and new entries; return the error, if any. What got no answer waits for the next step."""
         with run.lock:
             sent, self._unsent = [*self._unsent, *entries], []
             if not sent:
                 return None
             try:
-                # The log holds an entry once, so the key only says that it may be sent again.
+                # The log holds an entry once, so the key only marks the request as safe to retry.
                 path, key = f"/v1/runs/{run.id}/entries", self.transport.fresh_key()
                 self.transport.post(path, {"entries": sent}, key=key)
             except Unavailable as problem:
@@ -191,7 +191,7 @@ class RemoteLog:
                 return problem
         return None
 
-    # -- what a run does with the log
+    # -- how a run uses the log
 
     def write(self, step: WriteStep, verb: str, arguments: Sequence[Any], about: Mapping[str, Any]) -> Report:
         """Have the server carry out a verb that writes, as a step of a run."""
@@ -213,16 +213,16 @@ class RemoteLog:
     def interpretation(self, step: WriteStep, source: str, about: Mapping[str, Any]) -> Any:
         """Refuse to read a source as a step: a server takes readings outside of runs."""
         problem = "a run on a server has no interpretations of its own"
-        remedy = "Use ledger.interpretations.start; what is stored through it is not part of the run."
+        remedy = "Use ledger.interpretations.start; observations stored through it are not part of the run."
         raise Refused([Fault(f"run {step.run}", problem, remedy)], "Nothing was written.")
 
     def judge(self, run: str, verdict: str, hidden: frozenset[str], about: Mapping[str, Any]) -> Report:
-        """Have the server record what is thought of a run."""
+        """Record a judgement of a run on the server."""
         report: Report = self.ledger.runs.judge(run, verdict, **about)
         return report
 
     def schema_at(self, entity: str, position: int) -> str | None:
-        """Return none: the server says it."""
+        """Return None: the server knows it."""
         return None
 
     def runs_inside(self, started: Body) -> Sequence[Steps]:
@@ -230,8 +230,8 @@ class RemoteLog:
         return ()
 
 
-def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) -> Run:
-    """Return a run that another process began, to be recorded into from here too."""
+def continued(log: RemoteRunLog, run_id: str | None, *, ends: bool, on_error: str) -> Run:
+    """Return a run that another process began, so that this process can record into it too."""
     place = current.named_by_environment()[0] if run_id is None else trace.traced(run_id) or trace.place_of(run_id)
     if place is None:
         remedy = "Send the run's id, or start this process with the variables of run.environment()."
@@ -256,7 +256,7 @@ def continued(log: RemoteLog, run_id: str | None, *, ends: bool, on_error: str) 
 
 
 def carried_on(
-    log: RemoteLog,
+    log: RemoteRunLog,
     run_id: str,
     agent: Callable[..., Any],
     *,
@@ -266,7 +266,7 @@ def carried_on(
 ) -> tuple[Run, AgentCall]:
     """Return an interrupted run that is carried on here, and how the agent's function is called for it.
 
-    The server says that nobody else carries it on; it is asked when everything else has been checked.
+    The server checks, after all other checks, that no other process continues it.
     """
     check_on_unknown(on_unknown)
     record = log.ledger.runs.show(check_id(run_id))
@@ -283,8 +283,8 @@ def carried_on(
     return run, call
 
 
-def _start_of(log: RemoteLog, record: RunRecord) -> Body:
-    """Return what a run on record was begun with; nothing where its beginning is missing."""
+def _start_of(log: RemoteRunLog, record: RunRecord) -> Body:
+    """Return the entry with which a recorded run began; None if its beginning is missing."""
     if record.start is None:
         return {}
     body = log.ledger.log.entries(after=record.start - 1, limit=1)[0].body
@@ -293,12 +293,12 @@ def _start_of(log: RemoteLog, record: RunRecord) -> Body:
 
 
 def _begin_at(run: Run, now: str) -> None:
-    assert isinstance(run.log, RemoteLog), "a run of a remote ledger"
+    assert isinstance(run.log, RemoteRunLog), "a run of a remote ledger"
     run.log.begin_at(now)
 
 
 class _Shifted:
-    """A clock that shows the time of a server, by when something began there and what passed here since."""
+    """A clock that shows a server's time: the time of an event there plus the local time since."""
 
     def __init__(self, clock: Clock, began: str) -> None:
         self._clock = clock

@@ -1,7 +1,7 @@
 """Remote watching: decisions as they become stale, at a ledger behind an address.
 
-The server looks at the writes. It is asked again and again, and waits a little before it says that there is none.
-What was looked at is known by its position, so nothing is missed when a server goes and comes back.
+The server looks at the writes. It polls with long requests: the server waits a little before it answers that there is
+none. Progress is kept as a position, so nothing is missed when a server restarts.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from woodrat.explain.stale import Stale
 
 PATIENCE_SECONDS: Final = 5
-"""How long the server waits for a write before it says that there is none."""
+"""How long the server waits for a write before it answers that there is none."""
 POLL_SECONDS: Final = 0.2
-"""How long a follower waits before it asks the server again."""
+"""Interval between a follower's requests."""
 REST_SECONDS: Final = 1.0
-"""How long is waited after a server could not be reached."""
+"""Delay after a failed connection."""
 _NEWLY: Final = AnswerForm(Newly, "", at_moment=False)
 
 
@@ -39,7 +39,7 @@ class RemoteFollower:
         """Everything up to here was looked at."""
 
     def next(self, wait: int) -> Newly:
-        """Return what the next writes made stale; the server waits so many seconds where there are none."""
+        """Return the decisions that the next writes made stale; the server waits so many seconds if there are none."""
         asked = {"after": self.position, "wait": wait or None}
         newly: Newly = _NEWLY.read(self._transport.get("/v1/stale/new", asked))
         return newly
@@ -49,7 +49,7 @@ class RemoteFollower:
         self._transport.close()
 
     def wait(self) -> None:
-        """Wait a moment before the server is asked again; it waits itself."""
+        """Wait a moment before the next request; the server itself waits too."""
         threading.Event().wait(POLL_SECONDS)
 
     async def wait_on_loop(self) -> None:
@@ -59,7 +59,7 @@ class RemoteFollower:
         await asyncio.sleep(POLL_SECONDS)
 
     def new(self) -> Iterator[Stale]:
-        """Yield what the writes since the last time made stale."""
+        """Yield decisions that writes since the last call made stale."""
         wait = self._wait
         while (found := self.next(wait)).position != self.position:
             yield from found.decisions
@@ -69,15 +69,15 @@ class RemoteFollower:
 def watch(
     follower: RemoteFollower, callback: Callable[[tuple[Stale, ...]], object], head: Callable[[], int]
 ) -> Subscription:
-    """Have a function called, in a thread of its own, with the decisions that writes make stale from now on.
+    """Call a function, in a separate thread, with decisions that writes make stale from now on.
 
-    `head` asks how far the log goes.
+    `head` returns the end of the log.
     """
     return _Watch(follower, head).begin(callback)
 
 
 class _Watch:
-    """The one subscription of a thread that follows."""
+    """The subscription of a follower thread."""
 
     def __init__(self, follower: RemoteFollower, head: Callable[[], int]) -> None:
         self._follower = follower
@@ -87,14 +87,14 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def begin(self, callback: Callable[[tuple[Stale, ...]], object]) -> Subscription:
-        """Begin to follow, and to tell."""
+        """Start following and notifying."""
         found = Subscription(self, callback)
         self._thread = threading.Thread(target=self._run, args=(found,), name="woodrat-stale", daemon=True)
         self._thread.start()
         return found
 
     def has(self, subscription: Subscription) -> bool:
-        """Return whether it is still told anything."""
+        """Return True if it still receives anything."""
         return not self._ended.is_set()
 
     def flush(self, timeout: float | None) -> bool:
@@ -120,8 +120,8 @@ class _Watch:
             except WoodratError as problem:
                 if self._ended.is_set():
                     break
-                subscription.note(problem, "The server could not be asked which decisions writes made stale")
-                if not isinstance(problem, Unavailable):  # no further try would change it
+                subscription.note(problem, "The server did not return the decisions that writes made stale")
+                if not isinstance(problem, Unavailable):  # a retry would not change it
                     self.end(subscription)
                 self._ended.wait(REST_SECONDS)
             else:

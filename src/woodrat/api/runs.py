@@ -1,4 +1,4 @@
-"""Runs: what agents did, read again, compared, judged and carried on."""
+"""Runs: runs of agents, read again, compared, judged and continued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from woodrat.runs.recorder import current
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.namespace import ReadableLedger, WritableLedger
     from woodrat.api.parameters import (
         AboutSpan,
         AskedThis,
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 class PastRuns:
     """The verbs of runs that read, at one moment."""
 
-    def __init__(self, ledger: Readable) -> None:
+    def __init__(self, ledger: ReadableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -96,11 +96,11 @@ class PastRuns:
     ) -> Page[RunSummary]:
         """List runs, the latest first, a summary of each.
 
-        `runs.show` has all of a run. The order is that in which the log last heard of them. `since` and `until` compare
+        `runs.show` has all of a run. They are ordered by their latest entry in the log. `since` and `until` compare
         when a run began.
 
-        A `session` includes the runs that name it, those it lists, and those of its conversation that name no other
-        session. A `pipeline` includes the runs that name it, and the runs that these started.
+        A `session` includes the runs that name it, the runs it lists, and the runs of its conversation that name no
+        other session. A `pipeline` includes the runs that name it, and the runs that these started.
         """
         from woodrat.runs.reader import lists as run_lists
 
@@ -143,9 +143,9 @@ class PastRuns:
     ) -> RunSteps:
         """List the steps of a run in the order they happened, some at a time.
 
-        Returns the steps that follow the first `skip`, or from number `step` on, with what is said of the run as a
-        whole: what it was asked and answered, and who judged it. With `kind`, only steps of that kind are listed,
-        skipped and counted. `runs.show` has all of a run at once, by kind.
+        Returns the steps after the first `skip`, or from number `step` on, with the facts about the run as a whole: its
+        question and answer, and its judgements. With `kind`, only steps of that kind are listed, skipped and counted.
+        `runs.show` has all of a run at once, by kind.
         """
         from woodrat.explain import verbs
 
@@ -167,19 +167,19 @@ class PastRuns:
         skip: SkippedRows | None = None,
         limit: Limit | None = None,
         differing: DifferingRows = False,
-        other: Readable | None = None,
+        other: ReadableLedger | None = None,
     ) -> Divergence:
         """Compare two runs: where they diverge, and why.
 
         Returns both runs side by side and one sentence that sums up the difference. Raises `NotFound` if either is
         unknown.
 
-        The cause is traced to the observation that changed what was read: by whom, from which source, and when. With
-        `other`, the second run is in that ledger, and what it read is traced there. Instead of an id, either may be a
-        document that `import_` accepts: a trajectory, or entries.
+        The cause is traced to the observation that changed the read value: its agent, source and time. With `other`,
+        the second run is in that ledger, and its reads are traced there. Instead of an id, either may be a document
+        that `import_` accepts: a trajectory, or entries.
 
-        `skip`, `limit` and `differing` return some of the rows, and what was set aside or reordered in these. All else
-        is said of the whole. Without `skip`, the page is the one with the row where they part.
+        `skip`, `limit` and `differing` select rows, with the ignored and reordered parts of these. All other
+        members describe the whole run. Without `skip`, the page is the one with the first difference.
         """
         from woodrat.compare.reader import read_row_page, runs_diff
 
@@ -215,9 +215,9 @@ class PastRuns:
         until: StartedUntil | None = None,
         reward_min: RewardMin | None = None,
     ) -> Crowd:
-        """Group runs, and say what separates good from bad.
+        """Group runs, and explain how good and bad ones differ.
 
-        Returns the groups, one sentence that sums them up, and what separates good runs from bad.
+        Returns the groups, one sentence that sums them up, and the traits that separate good runs from bad.
 
         Name runs, by id or as documents, or select them by question, subject, agent, conversation, attribute and start,
         or both. `same_inputs_as` selects the runs with the same question and inputs as that run. Differences in
@@ -264,17 +264,17 @@ class PastRuns:
 class Runs(PastRuns):
     """The verbs of runs."""
 
-    ledger: Writable
+    ledger: WritableLedger
 
-    def __init__(self, ledger: Writable) -> None:
+    def __init__(self, ledger: WritableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
     def continue_(self, run: str | None = None, *, ends: bool = False, on_error: str = "note") -> Run:
         """Continue a run that another process started.
 
-        Returns a run to record into from here too; a context manager. `run` defaults to the one that `WOODRAT_RUN` or
-        `TRACEPARENT` names. Leaving the block ends the run only with `ends`.
+        Returns a run to record into from here too; a context manager. `run` defaults to the run in `WOODRAT_RUN` or
+        `TRACEPARENT`. Leaving the block ends the run only with `ends`.
         """
         from woodrat.runs.recorder.resume import continued
 
@@ -310,7 +310,7 @@ class Runs(PastRuns):
         return carried_on(self.ledger.run_log(), self._run_named(run), agent, **given)
 
     def _run_named(self, run: str) -> str:
-        """Return the id of a run; of the latest one for `last`, where there is any."""
+        """Return the id of a run; for `last`, of the latest one, if any."""
         from woodrat.ledger.short_ids import LAST
 
         return next(iter(self.ledger.ids(LAST)), run) if run == LAST else run
@@ -325,14 +325,14 @@ class Runs(PastRuns):
         tools: str = "live",
         on_error: str = "note",
     ) -> Forked:
-        """Fork a run: answer from its recording up to a step, edit that step, and go on for real.
+        """Fork a run: answer from its recording up to a step, edit that step, and continue live.
 
         A new run is recorded. `run` is an id, or `last` for the latest run. `at` is the number of a step, or its span.
         `set` holds values by path: at step 0 `inputs.amount` or `query`, at a tool `result.score` or `error`, at a
         model `response` or `prompt`, at a read `fields.score`.
 
         `with_` is the agent's function, called as `resume` calls it. Up to the step, reads, tools, models and writes
-        are answered from the recording and copied into the new run; decisions are made anew. After it everything is
+        are answered from the recording and copied into the new run; decisions are made again. After it everything is
         live, but tools marked `once` are never called again for an effect that was recorded. With `tools="recorded"`
         tools are answered from the rest of the recording, and the fork stops where it has no answer. It also stops
         where the agent leaves the recording before the step.
@@ -344,7 +344,7 @@ class Runs(PastRuns):
     def forked(
         self, run: str, *, at: int | str, set: Mapping[str, Any], tools: str = "live", on_error: str = "note"
     ) -> Run:
-        """Return a new run that is a fork of another and has not started, for `fork`."""
+        """Return a new fork of a run that has not started, for `fork`."""
         from woodrat.runs.recorder.fork import fork_of
 
         source, run = self.ledger.context, self._run_named(run)
@@ -366,9 +366,9 @@ class Runs(PastRuns):
 
         Returns for each run whether it is the same, or how it differs. Reads are answered as of their recorded
         positions, tools and models from the recording by name and arguments, writes with their old reports; decisions
-        are made anew. Nothing is written. Nothing is made up: when the agent asks for something that was not recorded,
-        it is stopped there. Tools and models named in `live` are really called. `steps_max` limits the steps of each
-        run; `progress` is called with the number of runs that are done and the total.
+        are made again. Nothing is written. Nothing is made up: if the agent makes a call that was not recorded, it is
+        stopped there. Tools and models named in `live` are really called. `steps_max` limits the steps of each run;
+        `progress` is called with the number of runs that are done and the total.
 
         `jobs` is the number of processes that replay at the same time, each importing the agent's function itself; a
         run that kills its process is reported as such. `timeout_seconds` limits each run, and uses a process too.
@@ -404,9 +404,8 @@ class Runs(PastRuns):
     ) -> Report:
         """Judge a run: good, bad, or a word of your own.
 
-        A run can be judged long after its end. `preferred` is a better answer, `against` a tag or run it was compared
-        with, `about` the span of the one step that is judged, and `evaluation` the entity with the evaluation behind
-        the verdict.
+        A run can be judged long after its end. `preferred` is a better answer, `against` a tag or run to compare with,
+        `about` the span of the one judged step, and `evaluation` the entity with the evaluation behind the verdict.
         """
         from woodrat.runs.verbs.judgement import judge
 
@@ -434,10 +433,10 @@ class Runs(PastRuns):
         reason: ReasonText | None = None,
         idempotency_key: IdempotencyKey | None = None,
     ) -> Report:
-        """Compare what a run wrote with a state known to be good, and store the outcome.
+        """Compare the writes of a run with a state known to be good, and store the outcome.
 
-        The outcome is an `evaluation` of the run. Every field the run wrote, as it was when the run ended, is compared
-        with the moment `against`, usually a tag. The verdict is `passed`, `failed`, or `inconclusive` if the run wrote
+        The outcome is an `evaluation` of the run. Every field the run wrote, as of the end of the run, is compared with
+        the moment `against`, usually a tag. The verdict is `passed`, `failed`, or `inconclusive` if the run wrote
         nothing.
         """
         from woodrat.runs.verbs.judgement import evaluate
@@ -459,8 +458,8 @@ class Runs(PastRuns):
         protobuf. If anything is wrong with any of them, nothing is recorded.
 
         A run is an object with `query`, `steps` and `answer`, recorded as if it happened now. Entries are a list of
-        objects with a `kind` and their own times. Several runs are a list. With an idempotency key the same document is
-        recorded once, however often it is sent and wherever an earlier call was interrupted.
+        objects with a `kind` and their own times. Several runs are a list. With an idempotency key, repeated calls with
+        the same document record it once, even after an interrupted call.
         """
         from woodrat.importers import files, reader
         from woodrat.runs.verbs import documents
@@ -473,7 +472,7 @@ class Runs(PastRuns):
 
 
 def _recordings(run: object) -> object:
-    """Return the runs of a document; the id of a run as it is."""
+    """Return the runs of a document; a run's id unchanged."""
     if not isinstance(run, dict | list):
         return run
     from woodrat.importers import reader

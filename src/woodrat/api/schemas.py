@@ -9,7 +9,7 @@ from woodrat.ledger import reads
 from woodrat.runs.recorder import current
 
 if TYPE_CHECKING:
-    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.namespace import ReadableLedger, WritableLedger
     from woodrat.api.parameters import (
         Cursor,
         DescribedType,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class PastSchemas:
     """The verbs of schemas that read, at one moment."""
 
-    def __init__(self, ledger: Readable) -> None:
+    def __init__(self, ledger: ReadableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -68,9 +68,9 @@ class PastSchemas:
 class Schemas(PastSchemas):
     """The verbs of schemas."""
 
-    ledger: Writable
+    ledger: WritableLedger
 
-    def __init__(self, ledger: Writable) -> None:
+    def __init__(self, ledger: WritableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -110,7 +110,7 @@ class Schemas(PastSchemas):
     def check(self, model: SchemaModel, *, entity_type: DescribedType | None = None) -> Report:
         """Check a JSON Schema without registering it.
 
-        Returns the report of `register` with `dry_run`: what is wrong with it, or what registering it would do. Nothing
+        Returns the report of `register` with `dry_run`: its faults, or the effect of registering it. Nothing
         is written.
         """
         return self.register(model, entity_type=entity_type, dry_run=True)
@@ -130,8 +130,8 @@ class Schemas(PastSchemas):
     ) -> Report:
         """Register all schemas of a pack.
 
-        `neotoma` has the types that Neotoma publishes. Types that have a schema of their own stay as they are; built-in
-        types of the same name are extended. Adding a pack again writes nothing.
+        `neotoma` has the types that Neotoma publishes. Types with a schema of their own stay unchanged; built-in types
+        of the same name are extended. Adding a pack again writes nothing.
         """
         from woodrat.ledger import schemas
 

@@ -10,7 +10,7 @@ from woodrat.runs.recorder import current
 if TYPE_CHECKING:
     from os import PathLike
 
-    from woodrat.api.namespace import Readable, Writable
+    from woodrat.api.namespace import ReadableLedger, WritableLedger
     from woodrat.api.parameters import (
         Cursor,
         IdempotencyKey,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class PastSources:
     """The verbs of sources that read, at one moment."""
 
-    def __init__(self, ledger: Readable) -> None:
+    def __init__(self, ledger: ReadableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -44,7 +44,7 @@ class PastSources:
     def show(self, source: SourceArg) -> tuple[Delivery, ...]:
         """Show every delivery of one source.
 
-        Raises `NotFound` when there is no source with that id. `content` returns what was received.
+        Raises `NotFound` if there is no source with that id. `content` returns the received bytes.
         """
         from woodrat.ledger import sources
 
@@ -60,9 +60,9 @@ class PastSources:
 class Sources(PastSources):
     """The verbs of sources."""
 
-    ledger: Writable
+    ledger: WritableLedger
 
-    def __init__(self, ledger: Writable) -> None:
+    def __init__(self, ledger: WritableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 

@@ -1,4 +1,4 @@
-"""What trails the log: the indexes of every room that are brought up to date after the writes."""
+"""Trailing indexes: the indexes of every room that are updated after the writes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import IO
 
-    from woodrat.api.namespace import Readable
+    from woodrat.api.namespace import ReadableLedger
     from woodrat.api.parameters import Flavour, OfAgent, OfVerdict, PairBy, StartedSince, StartedUntil, TrainingKind
     from woodrat.ledger.progress import Progress
     from woodrat.training.exports import Exported
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Training:
     """The verbs of training that read, at one moment."""
 
-    def __init__(self, ledger: Readable) -> None:
+    def __init__(self, ledger: ReadableLedger) -> None:
         self.ledger = ledger
         self.context = ledger.context
 
@@ -49,8 +49,8 @@ class Training:
         Rows of kind `dpo` set a bad run against a good one of the same `pair_by`: `input` (question, subject and
         inputs together), `query`, `subject`, `conversation`, or the name of an attribute such as `task_id`.
 
-        Runs that depend on observations which no longer stand are left out and listed. `metadata` adds the runs and
-        entries of each row. `progress` is called with how much of the log is done and how much there is. A writable
+        Runs that depend on retracted or deleted observations are excluded and listed. `metadata` adds the runs and
+        entries of each row. `progress` gets the numbers of processed and of all entries. A writable
         ledger stores an `audit_event` of the export, by which `impact` finds it, unless `record` is false.
         """
         from woodrat.training.verbs import export_training

@@ -26,20 +26,20 @@ from woodrat.errors import (
     WoodratError,
     shown,
 )
-from woodrat.exchange.server import Broken
+from woodrat.exchange.server import InterruptedAnswer
 from woodrat.runs.recorder import current
 
 TIMEOUT_SECONDS: Final = 60.0
-"""How long an answer may take."""
+"""Timeout of an answer."""
 TRIES_MAX: Final = 5
-"""How often a call is sent before it fails."""
+"""Number of attempts before a call fails."""
 WAIT_SECONDS: Final = (0.05, 0.2, 0.8, 2.0)
-"""How long is waited between tries."""
+"""Delay between attempts."""
 WAIT_SECONDS_MAX: Final = 10.0
-"""Longest wait that a server may ask for."""
+"""Longest wait that a server may request."""
 JSON: Final = "application/json"
 PART_BYTES: Final = 262_144
-"""How much of a long answer is read at a time."""
+"""Bytes of a long answer read at a time."""
 NOT_OPENED: Final = "Nothing was opened."
 
 _BUSY: Final = frozenset({429, 503})
@@ -51,7 +51,7 @@ _UNKNOWN: Final = (
 )
 _UNCHANGED: Final = "Nothing was changed. Send the same call again."
 _NOBODY: Final = "Nothing was sent. See that `woodrat serve` runs there, and that the address and its port are right."
-"""What became of a call without an answer: it may have been taken, it only asked, or there was nobody to take it."""
+"""The state of a call without an answer: possibly executed, only a read, or never received."""
 
 
 def address_faults(address: str) -> list[Fault]:
@@ -96,7 +96,7 @@ class Transport:
         self._pause = threading.Event()
 
     def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
-        """Read; what is `None` is not asked."""
+        """Send a read; parameters that are `None` are omitted."""
         return self._call("GET", path, asked or {}, None, {"Accept": JSON}, again=True)
 
     def post(
@@ -116,13 +116,13 @@ class Transport:
         return self._call("POST", path, asked or {}, sent, headers, again=key is not None)
 
     def send_lines(self, path: str, asked: Mapping[str, Any], lines: BinaryIO) -> Any:
-        """Send a file of JSON lines to what may be told the same twice."""
+        """Send a file of JSON lines to a route that tolerates repetition."""
         current.check_write(path)
         headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(lines.seek(0, os.SEEK_END))}
         return self._call("POST", path, asked, lines, headers, again=True)
 
     def stream(self, path: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """Yield a long answer of JSON lines as it comes; `Broken` where it breaks off, or never begins."""
+        """Yield a long answer of JSON lines as it arrives; `InterruptedAnswer` if it breaks off, or never begins."""
         target = self._base + quote(path, safe="/") + _query(asked)
         headers = {**self._headers, "Accept": "application/x-ndjson"}
         connection = self._connection()
@@ -134,17 +134,17 @@ class Transport:
                     said = _said(response.read())
                     if response.status not in _BUSY:
                         raise error_of(response.status, said)
-                    raise Broken(self._host, error_of(response.status, said))
+                    raise InterruptedAnswer(self._host, error_of(response.status, said))
                 while part := response.read1(PART_BYTES):
                     yield part
             except (OSError, http.client.HTTPException) as error:
-                raise Broken(self._host, self._untrusted(error) or error) from error
+                raise InterruptedAnswer(self._host, self._untrusted(error) or error) from error
         except BaseException:
-            self.close()  # what is left of the answer would be taken for the next
+            self.close()  # the rest of the answer would be parsed as the next one
             raise
 
     def pause(self, number: int) -> None:
-        """Wait before something is tried for another time."""
+        """Wait before a retry."""
         self._pause.wait(WAIT_SECONDS[min(number, len(WAIT_SECONDS)) - 1])
 
     def fresh_key(self) -> str:
@@ -188,7 +188,7 @@ class Transport:
                 reached = True
                 if status < 400:
                     return said
-                # A read that took too long would only do so again; whoever should come later is told when.
+                # a retry of a read that timed out would time out again; the caller learns when to come back
                 if status not in _BUSY or last or not again or (method == "GET" and wait is None):
                     raise error_of(status, said)
             self._pause.wait(min(wait or WAIT_SECONDS[min(number, len(WAIT_SECONDS) - 1)], WAIT_SECONDS_MAX))
@@ -205,7 +205,7 @@ class Transport:
         except (BrokenPipeError, ConnectionResetError):
             if body is None or connection.sock is None:
                 raise
-            # Whoever is not allowed to send is told so before all of it was read.
+            # a caller without permission gets the error before the whole body is read
         response = _whole_head(connection.getresponse())
         data = response.read()
         retry = response.getheader("Retry-After") or ""
@@ -220,7 +220,7 @@ class Transport:
         return connection
 
     def _untrusted(self, error: BaseException) -> Unavailable | None:
-        """Return what to say where no secure connection comes about, or one is needed; no further try would help."""
+        """Return the error text if a secure connection fails, or is required; a retry would not help."""
         import ssl
 
         if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
@@ -247,7 +247,7 @@ class Transport:
 
 
 def _whole_head(response: http.client.HTTPResponse) -> http.client.HTTPResponse:
-    """Return a response that says how long it is; one that does not was cut off within its headers."""
+    """Return a response that states its length; a response without one was cut off within its headers."""
     if response.length is None and not response.chunked:
         raise http.client.IncompleteRead(b"")
     return response
@@ -271,7 +271,7 @@ def _query(asked: Mapping[str, Any]) -> str:
 
 
 def error_of(status: int, said: Any) -> WoodratError:
-    """Return the error that a problem document tells of, as the library raises it."""
+    """Return the error of a problem document, as the library raises it."""
     if not isinstance(said, dict) or "code" not in said:
         text = f"The server answered with status {status} and without a problem document. Send the call again later."
         return Unavailable(text, {"status": status})

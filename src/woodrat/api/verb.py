@@ -3,11 +3,11 @@
     class Runs:
         @verb(get="/v1/runs/{run}", command="runs show RUN", tool="runs")
         def show(self, run: RunArg, *, projection: Projection = None) -> RunRecord:
-            "Show one run: what it was asked, read, called, decided and answered."
+            "Show one run: its question, reads, calls, decisions and answer."
 
-The signature says what the verb takes (`parameters.py`), the docstring's first paragraph what it does, the annotation
-what it returns. Declaring costs nothing: a function gets one attribute, and what surfaces need is worked out when they
-ask.
+The signature declares the arguments (`parameters.py`), the docstring's first paragraph describes the effect, and the
+annotation is the result. Declaring costs nothing: a function gets one attribute, and surfaces derive the rest when they
+need it.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 READ, WRITE, CORRECT, RUN, MANAGE = "read", "write", "correct", "run", "manage"
-"""What a key needs to be allowed to call a verb."""
+"""The grant that a key needs to call a verb."""
 _ATTRIBUTE: Final = "__verb__"
 _POSITIONAL: Final = 0x04 | 0x08  # *args and **kwargs in `co_flags`
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a verb says about itself besides its signature."""
+    """The declaration of a verb besides its signature."""
 
     method: str = ""
     """GET or POST; empty: not offered over HTTP."""
     path: str = ""
-    """Its address; a part in braces takes all of the path up to what follows it."""
+    """Its route; a part in braces matches all of the path up to the next fixed part."""
     command: str = ""
-    """What is typed, positional arguments in capitals; empty: no command of its own."""
+    """Its command line, with positional arguments in capitals; empty: no command of its own."""
     tool: str = ""
     """The MCP tool that offers it; empty: none."""
     grant: str = READ
-    """What a key needs for it."""
+    """The grant that a key needs for it."""
     at_moment: bool = True
     """Whether it reads at a moment: `as_of` and `valid_at`."""
     wide: bool = False
-    """Whether it may tell of other types than it names, so that a grant for one type does not open it."""
+    """Whether it may reveal types that the call does not name, so that a grant for one type is not enough."""
     alone: bool = False
-    """Whether it cannot share a commit with other calls, because it reads what it wrote."""
+    """Whether it needs a commit of its own, because it reads its own writes."""
     lines: bool = False
     """Whether its body may be JSON lines too."""
     example: Any = None
@@ -66,7 +66,7 @@ class Parameter:
     required: bool
     """Whether a call without it is refused."""
     default: Any
-    """What it is when left out."""
+    """Its default."""
     in_path: bool = False
     """Whether it is part of the verb's address."""
 
@@ -88,24 +88,24 @@ class Verb:
     name: str
     """Its name: `store`, or with its namespace `runs.show`."""
     declaration: Declaration
-    """What it says about itself."""
+    """Its declaration."""
     function: Callable[..., Any]
     """The method that carries it out."""
 
     @property
     def what(self) -> str:
-        """What it does, in a sentence."""
+        """Its effect, in a sentence."""
         text = self.function.__doc__ or ""
         return " ".join(text.split("\n\n", 1)[0].split())
 
     @property
     def writes(self) -> bool:
-        """Whether it appends to the log, so that a refusal says that nothing was written."""
+        """Whether it appends to the log, so that a refusal states that nothing was written."""
         return self.declaration.method == "POST" and self.declaration.grant != READ
 
     @property
     def outcome(self) -> str:
-        """What is said of the data when a call is refused."""
+        """The sentence about the data when a call is refused."""
         return "Nothing was written." if self.writes else "Nothing was read."
 
     @property
@@ -123,7 +123,7 @@ class Verb:
 
 @cache
 def at_moment() -> tuple[Parameter, ...]:
-    """Return what every verb takes on a surface that reads at a moment; in the library it is `ledger.at(…)`."""
+    """Return the parameters of every verb on surfaces that read at a moment; in the library this is `ledger.at(…)`."""
     return tuple(
         Parameter(name, kind, False, None)
         for name, annotation in (("as_of", "AsOfArg"), ("valid_at", "ValidAt"))
@@ -133,7 +133,7 @@ def at_moment() -> tuple[Parameter, ...]:
 
 @cache
 def details() -> Parameter:
-    """Return what surfaces take that answer in short by default; the library's records are always whole."""
+    """Return the parameters of surfaces with short answers by default; the library's records are always complete."""
     kind = _kind("Details")
     assert kind is not None
     return Parameter("details", kind, False, False)
@@ -174,7 +174,7 @@ def verb(
 
 
 def verbs_of(kind: type, namespace: str = "") -> Iterator[Verb]:
-    """Yield the verbs that a class declares, those of its bases first, in the order they are written."""
+    """Yield the verbs that a class declares, those of its bases first, in source order."""
     seen: dict[str, Verb] = {}
     for each in reversed(kind.__mro__):
         for name, member in vars(each).items():
@@ -205,7 +205,7 @@ def _parameters(function: Callable[..., Any], declaration: Declaration) -> Itera
 
 @cache
 def _kind(annotation: str) -> Kind | None:
-    """Return the kind of parameter that an annotation names; none where it names a type of the library alone.
+    """Return the kind of parameter that an annotation names; None for a type of the library alone.
 
     Annotations are text (`from __future__ import annotations`), so a module that declares verbs imports the parameter
     types for type checkers only, and a program that calls a verb does not wait for them. The kind is its first word:

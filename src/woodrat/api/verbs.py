@@ -23,7 +23,7 @@ NAMESPACES: Final[Mapping[str, str]] = {
 
 @cache
 def verbs() -> Mapping[str, Verb]:
-    """Return every declared verb by its name, those of the ledger itself first."""
+    """Return every declared verb by its name, the ledger's own first."""
     from woodrat.api.ledger import Ledger
 
     found = list(verbs_of(Ledger))
@@ -35,7 +35,7 @@ def verbs() -> Mapping[str, Verb]:
 
 @cache
 def declared(name: str) -> Verb:
-    """Return one verb; no module is imported but the one that declares it, which is that of reading where it reads."""
+    """Return one verb; imports only the module that declares it, which is the reading module if it reads."""
     namespace, _, method = name.rpartition(".")
     if namespace:
         kind: type = getattr(import_module(f"woodrat.api.{namespace}"), NAMESPACES[namespace])

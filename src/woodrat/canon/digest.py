@@ -1,6 +1,6 @@
 """Digest: from canonical bytes to the 32 bytes that name them.
 
-The kind and the format stand before the body, so that equal bodies of different kinds have different names.
+The kind and the format precede the body, so that equal bodies of different kinds have different names.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 """A JSON value in Python."""
 
 INTEGER_MAX: Final = 2**53 - 1
-"""Largest magnitude of an integer; every integer up to here is one double and one spelling."""
+"""Largest magnitude of an integer; every integer up to here has one double and one spelling."""
 
 DEPTH_MAX: Final = 64
-"""How many arrays and objects may stand inside each other, the outermost counted."""
+"""Deepest nesting of arrays and objects, including the outermost."""
 
 BODY_BYTES_MAX: Final = 1_048_576
 """Longest canonical form of one value (1 MiB). No value with more parts than this can fit, so walks stop there."""
@@ -41,16 +41,16 @@ _PLAIN_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 def encode(value: object) -> bytes:
     """Return the canonical bytes of `value`, or raise `Refused` with everything that is wrong with it.
 
-    `1.0` and `1` are one value and have one spelling, `1`.
+    `1.0` and `1` are the same value with one spelling, `1`.
     """
     data: bytes | None = None
     if _is_plain(value):
         try:
             data = orjson.dumps(value, option=_PLAIN_OPTIONS)
-        except orjson.JSONEncodeError:  # an integer out of range or a lone surrogate: the walk below says where
+        except orjson.JSONEncodeError:  # an integer out of range or a lone surrogate: the walk below finds its place
             data = None
         else:
-            if b"\\u0000" in data:  # NUL, or a backslash that happens to stand before u0000: the walk tells them apart
+            if b"\\u0000" in data:  # NUL, or a backslash before u0000: the walk tells them apart
                 data = None
     if data is None:
         found = faults(value)
@@ -63,9 +63,9 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Return the value of canonical bytes that `encode` wrote; nothing is checked again.
+    """Return the value of canonical bytes that `encode` wrote, without checks.
 
-    A float with an integral value was spelled as an integer and comes back as one: `1.0` is read as `1`.
+    A float with an integral value is spelled and parsed as an integer: `1.0` is read as `1`.
     """
     return orjson.loads(data)
 
@@ -76,7 +76,7 @@ def normal(value: object) -> Json:
 
 
 class Spelled(bytes):
-    """Canonical bytes that stand for a value."""
+    """Canonical bytes of a value."""
 
 
 def copied(value: Json) -> Json:
@@ -89,7 +89,7 @@ def copied(value: Json) -> Json:
 
 
 def serialise(value: object) -> bytes:
-    """Return the RFC 8785 bytes of a value of our own making, without checks and limits of size or depth.
+    """Return the RFC 8785 bytes of an internal value, without checks and limits of size or depth.
 
     Raise ValueError or TypeError for values outside RFC 8785: NaN, infinities, lone surrogates, types that JSON lacks,
     and integers that no double holds, since two of them would share their bytes.
@@ -103,7 +103,7 @@ def serialise(value: object) -> bytes:
 
 
 def serialise_plain(value: object) -> bytes:
-    """Do as `serialise` for a value without floats whose keys are all ASCII, without walking it."""
+    """Like `serialise`, for a value without floats whose keys are all ASCII; does not walk it."""
     try:
         return orjson.dumps(value, option=_PLAIN_OPTIONS)
     except orjson.JSONEncodeError:
@@ -120,7 +120,7 @@ def is_canonical(data: bytes, value: object) -> bool:
 def is_spelled(data: bytes, value: object) -> bool:
     """Return the result of `is_canonical` for a value known to have no floats."""
     try:
-        # Without floats and without keys beyond U+FFFF orjson, sorting keys, spells what RFC 8785 does.
+        # Without floats and without keys beyond U+FFFF, orjson with sorted keys writes the same bytes as RFC 8785.
         if data.isascii():
             return orjson.dumps(value, option=_PLAIN_OPTIONS) == data
     except (TypeError, ValueError):
@@ -209,7 +209,7 @@ def _is_plain(value: object, depth_max: int = DEPTH_MAX) -> bool:
 
 
 def _walk(container: list[Any] | dict[str, Any], depth: int, room: int, keys: list[str]) -> int:
-    """Collect the keys of plain values; return for how many more parts there is room, and less than 0 for others.
+    """Collect the keys of plain values; return the remaining budget of parts, negative for other values.
 
     Room bounds the walk through a value that holds itself, or one part very often.
     """
@@ -272,7 +272,7 @@ def _spell_flat(item: list[Any] | dict[Any, Any]) -> bytes | None:
     try:
         if type(item) is list or "".join(item).isascii():
             return orjson.dumps(item, option=_PLAIN_OPTIONS)
-    except TypeError:  # a key that is no text, an integer that is none of JSON, half a character: said piece by piece
+    except TypeError:  # a non-text key, a non-JSON integer, or a lone surrogate: the walk reports each
         pass
     return None
 
@@ -288,7 +288,7 @@ def _keys_descending(item: dict[Any, Any]) -> list[str]:
 
 
 def _piece(value: object) -> object:
-    """Return the bytes of a scalar; a container as it is."""
+    """Return the bytes of a scalar; a container unchanged."""
     kind = type(value)
     if kind in _CONTAINERS:
         return value
@@ -318,7 +318,7 @@ def _spell_float(number: float) -> bytes:
         return b"0"  # also for -0.0, as ECMAScript prints it
     mantissa, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")
-    point = len(whole) + int(exponent or 0)  # where the decimal point stands, counted from the first of all digits
+    point = len(whole) + int(exponent or 0)  # the position of the decimal point, counted from the first digit
     digits = whole + fraction
     stripped = digits.lstrip("0")
     point -= len(digits) - len(stripped)
@@ -335,18 +335,18 @@ def _spell_float(number: float) -> bytes:
     return (("-" if number < 0 else "") + text).encode("ascii")
 
 
-# -- what the door refuses --------------------------------------------------------------------------------------------
+# -- refused values ----------------------------------------------------------------------------------------------------
 
 _Trail: TypeAlias = "tuple[_Trail, str | int] | None"
-"""The steps down to a value, last one first; made into a path only where there is a fault to report."""
+"""The steps down to a value, last one first; turned into a path only to report a fault."""
 
 
 def faults(value: object, path: str = "", outer: int = 0) -> list[Fault]:
     """Return everything in `value` that has no stable canonical form, in the order of the value; `path` leads to it.
 
     Only exact JSON types pass: a subclass (an enum member, an OrderedDict) may print as something other than it is.
-    Below `DEPTH_MAX` and beyond `BODY_BYTES_MAX` parts nothing is looked at: one fault says so. `outer` is in how many
-    containers the value will stand.
+    Below `DEPTH_MAX` and beyond `BODY_BYTES_MAX` parts nothing is checked: one fault reports it. `outer` is the number
+    of containers around the value.
     """
     found: list[Fault] = []
     todo: list[tuple[Any, _Trail, int]] = [(value, None, 1 + outer)]
@@ -477,7 +477,7 @@ def _foreign_fault(item: object, pointer: str) -> Fault:
     return Fault(pointer, f"a Python {type(item).__name__} is not a JSON value", remedy)
 
 
-# By name, so that nothing is imported only to be refused.
+# by name, so that no module is imported only for a refusal
 _REMEDIES: Final = {
     "str": "Send a plain str: its value, not a member of an enum or another subclass.",
     "int": "Send a plain int: its value, not a member of an enum or another subclass.",
@@ -533,8 +533,8 @@ class _Repeating:
         return self.pairs
 
 
-class _Reader:
-    """The hooks of one parse; `doubtful` once anything was met that the walk must report."""
+class _ParseHooks:
+    """The hooks of one parse; `doubtful` after anything that the walk must check."""
 
     __slots__ = ("doubtful",)
 
@@ -605,7 +605,7 @@ def parse(text: str | bytes) -> Json:
     if (bracket := _first_too_deep(text)) is not None:
         fault = _too_deep("")
         raise Refused([Fault("", f"{fault.problem} at {_place(text, bracket)}", fault.remedy)])
-    reader = _Reader()
+    reader = _ParseHooks()
     decoder = json.JSONDecoder(
         object_pairs_hook=reader.pairs,
         parse_int=reader.integer,
@@ -616,7 +616,7 @@ def parse(text: str | bytes) -> Json:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise Refused([_malformed(text, error)]) from None
-    # Half a surrogate pair and NUL can only come out of an escape: their raw forms never get this far.
+    # half a surrogate pair and NUL can only come from an escape: their raw forms are refused earlier
     if (reader.doubtful or "\\u" in text) and (found := faults(value)):
         raise Refused(found)
     return cast(Json, value)
@@ -657,7 +657,7 @@ _EXPECTED = (
 
 
 def _malformed(text: str, error: json.JSONDecodeError) -> Fault:
-    """Return what the parser expected, in words that do not change with the parser's version."""
+    """Return the token that the parser expected, in words that do not depend on the parser's version."""
     expected, remedy = error.msg, "Send valid JSON (RFC 8259)."
     for begins, ours, ours_remedy in _EXPECTED:
         if error.msg.startswith(begins):

@@ -97,7 +97,9 @@ def is_id(kind: str, text: str) -> bool:
 
 
 class Ref(NamedTuple):
-    """One entity, as people write it: `contact/ada@example.com`. Holds what `parse_ref` or `ref_faults` has checked."""
+    """One entity, as people write it: `contact/ada@example.com`. Constructed by `parse_ref` or `ref_faults` after their
+    checks.
+    """
 
     type: str
     """The entity type, such as `contact`."""
@@ -147,7 +149,7 @@ def _quick_ref(text: str) -> Ref | None:
 def parse_ref(text: object, path: str = "") -> Ref:
     """Return the reference that `text` writes as type, `/`, key; raise `Refused` with everything wrong with it.
 
-    The first `/` divides: types have none, keys may have many.
+    The first `/` separates them: types contain none, keys may contain many.
     """
     if type(text) is str and (quick := _quick_ref(text)) is not None:
         return quick

@@ -139,7 +139,7 @@ def _read(text: object, path: str) -> str | Fault:
         except OverflowError:
             problem = f"{shown(text)} lies outside the years 0001 to 9999 in UTC"
             return Fault(path, problem, "Send a moment from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.")
-    return moment.isoformat(timespec="microseconds") + "Z"  # without timespec a zero fraction would be left out
+    return moment.isoformat(timespec="microseconds") + "Z"  # without timespec, isoformat omits a zero fraction
 
 
 def _shape_fault(text: str, path: str) -> Fault:

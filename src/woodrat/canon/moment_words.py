@@ -1,9 +1,9 @@
 """Moment words: times as people say them, such as `yesterday`, `2d` or `last monday`, as fixed-width UTC text.
 
-Days are those of a stated time zone, else of UTC, and mean their first instant, so `2026-11-16`, `yesterday` and `last
-monday` are midnights there; `2d` is the same time of day, two days ago. Zones are looked up on the speaker's machine;
-the time is sent and recorded in UTC. A period such as `March` or `last week` has a beginning and an end, and the caller
-picks one.
+Days are in the given time zone, else UTC, and mean their first instant, so `2026-11-16`, `yesterday` and `last monday`
+are midnights there; `2d` is the same time of day, two days ago. Zones are looked up on the speaker's machine; the time
+is sent and recorded in UTC. A period such as `March` or `last week` has a beginning and an end, and the caller picks
+one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def resolve(text: str, now: str, zone: str | None = None) -> str | None:
         try:
             return _midnight(date.fromisoformat(words).toordinal(), zone)
         except ValueError:
-            return None  # no calendar has it, which whoever reads timestamps says best
+            return None  # not a calendar date: the timestamp parser reports it best
     if words in ("today", "yesterday"):
         return _midnight(_today(now, zone).toordinal() - (words == "yesterday"), zone)
     first, _, day = words.partition(" ")
@@ -105,9 +105,9 @@ def _between(zone: str | None, start: int, end: int) -> tuple[str, str] | None:
 
 
 def spoken(value: object, now: str, zone: str | None = None) -> object:
-    """Return the time that words, a date or a `datetime` mean, as fixed-width text; anything else as it is.
+    """Return the time of words, a date or a `datetime`, as fixed-width text; anything else unchanged.
 
-    A `datetime` without an offset is one of the zone.
+    A `datetime` without an offset is in the zone.
     """
     if isinstance(value, str):
         return resolve(value, now, zone) or value
@@ -127,7 +127,7 @@ def _zone(name: str | None) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         remedy = "Name one of the IANA list, such as Europe/Madrid; where a machine has none, install tzdata."
-        raise Refused([Fault("zone", f"there is no time zone {shown(name)} here", remedy)]) from None
+        raise Refused([Fault("zone", f"unknown time zone {shown(name)}", remedy)]) from None
 
 
 def _today(now: str, zone: str | None) -> date:

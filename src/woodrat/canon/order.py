@@ -40,14 +40,16 @@ _BITS = struct.Struct(">Q")
 def order_bytes(value: Json) -> bytes:
     """Return bytes that sort as `order_key` does, and are equal exactly when the canonical bytes are.
 
-    No value's bytes begin another's. Derived data is sorted by them; they are no format.
+    No value's bytes are a prefix of another's. Derived data is sorted by them; they are no format.
     """
     kind = type(value)
     if kind is str:
-        # Text holds no NUL, nor does canonical JSON: it ends what is of any length, and sorts before all that goes on.
+        # Text contains no NUL, nor does canonical JSON: NUL terminates variable-length parts, and sorts before any
+        # continuation.
         return b"\x05%b\0" % cast("str", value).encode()
     if kind is int or kind is float:
-        # Integers in range are doubles. With the sign turned, and all bits of negative ones, they sort as numbers do.
+        # Integers in range are doubles. With the sign bit flipped, and all bits of negative numbers, they sort like
+        # numbers.
         (bits,) = _BITS.unpack(_NUMBER.pack(cast("float", value)))
         return b"\x04" + _BITS.pack(_ALL_BITS - bits if bits & _SIGN else bits | _SIGN)
     if value is None:

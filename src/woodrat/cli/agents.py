@@ -6,12 +6,12 @@ import json
 import os
 import sys
 
-from woodrat.cli.command import CREATE, Answer, Call
+from woodrat.cli.command import CREATE, CommandResult, Invocation
 from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper
 from woodrat.errors import Fault, Refused
 
 
-def mcp(call: Call) -> Answer:
+def mcp(call: Invocation) -> CommandResult:
     """Serve the ledger to one MCP client over standard input and output."""
     if call.is_served:
         problem = "it needs the database file, and --db is the address of a server"
@@ -28,11 +28,11 @@ def mcp(call: Call) -> Answer:
             file=sys.stderr,
         )
     stdio.serve(ledger)
-    # Standard output is the protocol's; nothing of ours comes after it.
-    return Answer({}, lambda paper: None, plain=True)
+    # Standard output belongs to the protocol; nothing else may be printed.
+    return CommandResult({}, lambda paper: None, plain=True)
 
 
-def import_otlp(call: Call) -> Answer:
+def import_otlp(call: Invocation) -> CommandResult:
     """Record the spans of a file as runs."""
     from woodrat.cli import inputs
     from woodrat.importers import spans
@@ -61,10 +61,10 @@ def import_otlp(call: Call) -> Answer:
             paper.line(f"Left out {fault.path}: {fault.problem}. {fault.remedy}", YELLOW)
 
     rejected = [fault.to_json() for fault in batch.rejected]
-    return Answer({"runs": list(found), "spans": len(batch.spans), "added": added, "rejected": rejected}, text)
+    return CommandResult({"runs": list(found), "spans": len(batch.spans), "added": added, "rejected": rejected}, text)
 
 
-def init(call: Call) -> Answer:
+def init(call: Invocation) -> CommandResult:
     """Make keys, or make the ledger known to a program with agents."""
     given = call.given
     if given.client is None and given.print:
@@ -110,11 +110,11 @@ def init(call: Call) -> Answer:
         else:
             paper.line(f"{'Written to' if changed else 'Already in'} {path}; restart {client.name}.", GREEN)
 
-    return Answer({"client": client.name, "path": str(path), "written": changed, "entry": shown}, text)
+    return CommandResult({"client": client.name, "path": str(path), "written": changed, "entry": shown}, text)
 
 
-def _keys_of(call: Call) -> str | None:
-    """Return the folder of keys that was named, which a client would not know of; there must be keys in it."""
+def _keys_of(call: Invocation) -> str | None:
+    """Return the named folder of keys, which a client would not know; it must contain keys."""
     stated = call.keys or os.environ.get("WOODRAT_SIGNING_KEYS")
     if not stated:
         return None

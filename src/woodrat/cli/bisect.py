@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from woodrat.cli import inputs
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, changed, fields, time, value
 from woodrat.errors import Fault, Refused
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 NO_READ = "Nothing was read."
 
 
-def bisect(call: Call) -> Answer:
+def bisect(call: Invocation) -> CommandResult:
     """Find a flip."""
-    call.arguments()  # what is wrong with them is said before the database is opened
+    call.arguments()  # report errors in the arguments before opening the database
     past = call.past()
     with bar("Bisecting", "folds") as tell:
         found = call.ask(past, progress=tell)
@@ -32,7 +32,7 @@ def bisect(call: Call) -> Answer:
         if found.flip is not None:
             _flip(paper, found.flip)
 
-    return Answer(found.to_json(), text, code=wire.DONE if found else wire.FOUND_SOMETHING)
+    return CommandResult(found.to_json(), text, code=wire.DONE if found else wire.FOUND_SOMETHING)
 
 
 def _flip(paper: Paper, flip: Flip) -> None:
@@ -63,8 +63,8 @@ def _said(said: Statement) -> str:
     return f"{said.observation} by {said.agent}{source}{run}: {said.op}{names} {said.entity}{told}"
 
 
-def reduce(call: Call) -> Answer:
-    """Find a minimal set of observations, or check one that was found."""
+def reduce(call: Invocation) -> CommandResult:
+    """Find a minimal set of observations, or check a given one."""
     given = call.given
     if given.check is not None:
         return _check(call)
@@ -76,7 +76,7 @@ def reduce(call: Call) -> Answer:
         sys.stdout.flush()
         sys.stdout.buffer.write(found.to_bytes())
         sys.stdout.buffer.flush()
-        return Answer(None, lambda paper: None, plain=True)
+        return CommandResult(None, lambda paper: None, plain=True)
 
     def text(paper: Paper) -> None:
         paper.line(found.sentence, BOLD)
@@ -84,7 +84,7 @@ def reduce(call: Call) -> Answer:
         if given.out is not None:
             paper.line(f"Written to {given.out}; `woodrat reduce --check` checks it anywhere.", DIM)
 
-    return Answer({**found.to_json(), "out": given.out}, text)
+    return CommandResult({**found.to_json(), "out": given.out}, text)
 
 
 def _members(paper: Paper, found: Reduction) -> None:
@@ -98,7 +98,7 @@ def _members(paper: Paper, found: Reduction) -> None:
         paper.line(f"  schema {scheme.type}, version {scheme.version}", DIM)
 
 
-def _check(call: Call) -> Answer:
+def _check(call: Invocation) -> CommandResult:
     from woodrat.bisect.reduction import OUTCOME
     from woodrat.bisect.verbs import check_reduction
 
@@ -127,4 +127,4 @@ def _check(call: Call) -> Answer:
         paper.line(found.sentence, GREEN if found.same else RED)
         _members(paper, found.reduction)
 
-    return Answer(found.to_json(), text, code=wire.DONE if found.same else wire.FOUND_SOMETHING)
+    return CommandResult(found.to_json(), text, code=wire.DONE if found.same else wire.FOUND_SOMETHING)

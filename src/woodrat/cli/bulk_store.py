@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.cli.command import Answer
+from woodrat.cli.command import CommandResult
 from woodrat.cli.progress import bar
 from woodrat.cli.record_lines import FAULTS_MAX
 from woodrat.cli.tables import GREEN, YELLOW
@@ -18,14 +18,14 @@ from woodrat.errors import Fault, Refused, WoodratError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from woodrat.cli.record_lines import Batch, RecordFile
+    from woodrat.cli.record_lines import RecordBatch, RecordFile
     from woodrat.cli.tables import Paper
     from woodrat.ledger.report import Report
 
 SHOWN_MAX: Final = 20
-"""How many conflicts, fields decided by arrival, and hints a summary names; it counts all of them."""
+"""Most conflicts, fields decided by arrival, and hints listed in a summary; it counts all of them."""
 KEY_SUFFIX_BYTES: Final = 12
-"""How much longer the key of a batch may be than that of the command."""
+"""Extra length of a batch's key over the command's."""
 
 
 class Summary:
@@ -124,7 +124,7 @@ class BulkStore:
         self._last_line = 0
         self.summary = Summary(file.name, keyed=key is not None, dry_run=dry_run)
 
-    def reports(self, batches: Iterator[Batch]) -> Iterator[Report]:
+    def reports(self, batches: Iterator[RecordBatch]) -> Iterator[Report]:
         """Store batch after batch, and yield the report of each."""
         with bar("Storing", "records") as tell:
             for batch in batches:
@@ -138,13 +138,13 @@ class BulkStore:
                     tell(self.summary.records, self._total)
                 yield report
 
-    def answer(self, batches: Iterator[Batch]) -> Answer:
+    def answer(self, batches: Iterator[RecordBatch]) -> CommandResult:
         """Store all batches; return the result."""
         for _ in self.reports(batches):
             pass
-        return Answer(self.summary.to_json(), self.summary.text)
+        return CommandResult(self.summary.to_json(), self.summary.text)
 
-    def _stored(self, batch: Batch, rest: Iterator[Batch]) -> Report:
+    def _stored(self, batch: RecordBatch, rest: Iterator[RecordBatch]) -> Report:
         if batch.faults:
             raise self._refused(rest)
         records = _unrelated(batch) if self._dry_run and batch.number > 1 else batch.records
@@ -162,10 +162,10 @@ class BulkStore:
     def _batch_key(self, number: int) -> str | None:
         return self._key if self._key is None or number == 1 else f"{self._key}/{number}"
 
-    def _refused(self, rest: Iterator[Batch]) -> Refused:
+    def _refused(self, rest: Iterator[RecordBatch]) -> Refused:
         """Return the refusal of a batch and of all after it: nothing more is stored, and every bad line is named."""
         faults: list[Fault] = []
-        first: Batch | None = None
+        first: RecordBatch | None = None
         unseen = ""
         for batch in rest:
             first = first or batch
@@ -185,17 +185,17 @@ class BulkStore:
             faults = [Fault(self._place(first), problem, "Run the same command again.")]
         return Refused(faults, unseen + self._outcome(first))
 
-    def _place(self, batch: Batch) -> str:
+    def _place(self, batch: RecordBatch) -> str:
         return f"{self._file.name} lines {batch.lines[0]} to {batch.lines[-1]}" if batch.lines else self._file.name
 
-    def _outcome(self, batch: Batch) -> str:
+    def _outcome(self, batch: RecordBatch) -> str:
         """Return the state of the data after a refused batch."""
         if self._dry_run or batch.number == 1:
             return "Nothing was written."
         stored = f"Lines 1 to {self._last_line} were stored, up to position {self.summary.position}"
         return f"{stored}; nothing after them was written. {self._resume()}"
 
-    def _interrupted(self, batch: Batch) -> str:
+    def _interrupted(self, batch: RecordBatch) -> str:
         if self._dry_run:
             return "Nothing was written."
         ends = f"{batch.lines[0]} to {batch.lines[-1]}" if batch.lines else "after them"
@@ -205,15 +205,15 @@ class BulkStore:
     def _resume(self) -> str:
         """Return the way to continue."""
         if self._key is not None:
-            return "Run the same command again with the same idempotency key: what is stored is not stored twice."
+            return "Run the same command again with the same idempotency key: stored records are not stored twice."
         after = self._last_line + 1
         return (
-            f"To go on, store the file from line {after} on. With --idempotency-key, running the same command again "
+            f"To continue, store the file from line {after} on. With --idempotency-key, running the same command again "
             "would do that."
         )
 
 
-def _unrelated(batch: Batch) -> list[Any]:
+def _unrelated(batch: RecordBatch) -> list[Any]:
     """Return the records of a dry-run batch without relations: their targets may not be stored yet."""
     return [
         {**record, "$": {name: value for name, value in about.items() if name != "relate"}}
@@ -231,8 +231,8 @@ def check_key(key: str | None, bytes_max: int) -> None:
         raise Refused([Fault("--idempotency-key", problem, remedy)])
 
 
-def summarised(report: Report, file: str, records: int, key: str | None) -> Answer:
+def summarised(report: Report, file: str, records: int, key: str | None) -> CommandResult:
     """Return the answer of one call that stored many records."""
     summary = Summary(file, keyed=key is not None, dry_run=report.dry_run)
     summary.add(report, records)
-    return Answer(summary.to_json(), summary.text)
+    return CommandResult(summary.to_json(), summary.text)

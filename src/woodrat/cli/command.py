@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from woodrat.state.match import Match
 
 KEY_VARIABLE = "WOODRAT_TOKEN"
-"""Where the key of a server stands: a key on the command line would show in every list of processes."""
+"""The environment variable with the key of a server: on the command line every list of processes would show it."""
 MEMORY = ":memory:"
 NOT_OPENED = "Nothing was opened."
 NO_READ = "Nothing was read."
 NOT_WRITTEN = "Nothing was written."
 CREATE, UPDATE, READ = "create", "update", "read"
-"""How a verb opens the database: making it if need be; for writing if it is there; for reading alone."""
+"""How a verb opens the database: creating it if necessary; for writing if it exists; or read-only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandResult:
     """The result of a verb, for programs and for people."""
 
     json: Any
@@ -45,22 +45,22 @@ class Answer:
     text: Callable[[Paper], None]
     """Prints the answer for people."""
     lines: Iterable[Any] | None = None
-    """The parts of the answer, each a line of `-o jsonl`; left out, the answer is one line."""
+    """The parts of the answer, each a line of `-o jsonl`; default: the answer is one line."""
     code: int = wire.DONE
     """The exit code."""
     streams: bool = False
     """Whether `lines` is the answer itself, too long to hold: piped output is JSON lines then."""
     follows: bool = False
-    """Whether the answer has no end: every line is shown at once, and Ctrl-C is how it is meant to end."""
+    """Whether the answer is endless: every line is printed at once, and Ctrl-C is the normal end."""
     note: str | None = None
     """Notes for people, printed on standard error if only `lines` are printed."""
     plain: bool = False
     """True if the answer is text for people or a shell, whatever output format is requested."""
     columns: Sequence[str] | None = None
-    """The columns of `-o csv`, where they are known before the rows are; left out, all that the rows have."""
+    """The columns of `-o csv`, if known before the rows; default: every column of the rows."""
 
 
-class Call:
+class Invocation:
     """One command: its arguments, and the ledger they name."""
 
     def __init__(self, arguments: Any) -> None:
@@ -78,7 +78,7 @@ class Call:
         self.matches: list[Match] = []
         """How entities were found that were not named by key."""
 
-    def __enter__(self) -> Call:
+    def __enter__(self) -> Invocation:
         return self
 
     def __exit__(
@@ -103,7 +103,7 @@ class Call:
         return self.db is not None and self.db.startswith(("http://", "https://"))
 
     def _remote(self) -> RemoteLedger:
-        """Return the ledger behind the address; it stands in for one that is here."""
+        """Return the ledger behind the address, which replaces a local one."""
         if self._served is None:
             assert self.db is not None
             self._served = _open_served(self.db, self.given.tenant, self.given.as_agent)
@@ -111,7 +111,7 @@ class Call:
 
     @property
     def path(self) -> str | None:
-        """The file the ledger is in; none when it is not in a file."""
+        """The file of the ledger; None if it is not in a file."""
         from woodrat.engines.open import path_of
 
         if self.is_served:
@@ -121,7 +121,7 @@ class Call:
         return path_of(self.db)
 
     def engine(self, mode: str) -> Engine:
-        """Open the database once; `NotFound` when there is none and this verb does not make one."""
+        """Open the database once; `NotFound` if it does not exist and this verb does not create it."""
         from woodrat.engines.open import engine_for
 
         if self._engine is None:
@@ -133,7 +133,7 @@ class Call:
                 elif mode != CREATE:
                     raise NotFound(
                         f"There is no database at {path}. Nothing was created. "
-                        "Name another with --db or WOODRAT_DB, or create this one with `woodrat store`.",
+                        "Name another file with --db or WOODRAT_DB, or create this one with `woodrat store`.",
                         {"db": path},
                     )
             if mode == READ:
@@ -182,7 +182,7 @@ class Call:
         )
 
     def past(self) -> Past:
-        """Return the ledger as of the requested moment, pinned to a position; nothing for writing is imported."""
+        """Return the ledger as of the requested moment, pinned to a position; imports no code for writing."""
         if self.is_served:
             return self._stated(self._at(self._remote()))
         from woodrat.proofs.verbs.folder import keys_folder, keys_for
@@ -203,16 +203,16 @@ class Call:
                 say(str(error))
             else:
                 if found is not None:
-                    say(f"{found} This is what it holds now.")
+                    say(f"{found} This is its current state.")
         return self._stated(self._at(now))
 
     def _at(self, ledger: Past) -> Past:
-        """Return a ledger as of the moment asked for."""
+        """Return a ledger at the requested moment."""
         moment = "now" if self.given.as_of is None else str(self.given.as_of)
         return at_moment(ledger, moment, "--as-of", valid_at=self.given.valid_at)
 
     def _now(self) -> Past:
-        """Return the ledger as it is, for reading alone."""
+        """Return the current ledger, read-only."""
         from woodrat.api.past import Past
         from woodrat.canon import ids
         from woodrat.clock import SystemClock
@@ -254,12 +254,12 @@ class Call:
 
     @property
     def is_spoken(self) -> bool:
-        """Whether the moment asked for says something other than a position, and so has to be stated."""
+        """Whether the requested moment is not a position, so that the output must state it."""
         return not (self.given.as_of or "0").isdigit() or bool(self.times)
 
     def noted(self, answer: Any) -> Any:
         """Return the result of a verb, and note how its entities were matched."""
-        found = None if hasattr(answer, "dry_run") else getattr(answer, "matched", None)  # a report tells by itself
+        found = None if hasattr(answer, "dry_run") else getattr(answer, "matched", None)  # the report states it itself
         self.matches += found if isinstance(found, tuple) else () if found is None else (found,)
         return answer
 
@@ -286,7 +286,7 @@ class Call:
             if "ids" in argument[1]:
                 self._complete_ids(argument)
         if self._engine is not None:
-            # It was opened for reading; the command opens it for what it does.
+            # opened for reading; the command opens it for its own work
             self._engine.close()
             self._engine = None
 
@@ -307,7 +307,7 @@ class Call:
             if spoken is not None:
                 self.times[name] = spoken
             if name in _WRITTEN:
-                if spoken is not None:  # else it is sent as it was typed, which is what an idempotency key stands for
+                if spoken is not None:  # else it is sent as typed, because the idempotency key covers the typed text
                     setattr(given, name, spoken)
                 continue
             fault = None if spoken is not None else moment.fault(text, f"--{name.replace('_', '-')}")
@@ -344,7 +344,7 @@ class Call:
                 ledger = self._remote() if self.is_served else self._now()
                 return (ledger if moment or self.given.as_of is None else self._at(ledger)).ids(prefix)
             except WoodratError:
-                return ()  # the command itself says what is wrong with the ledger
+                return ()  # the command itself reports the faults of the ledger
 
         writes = self.given.command.writes and not (text == short_ids.LAST and short_ids.LAST in kinds)
         return short_ids.complete(text, find, where, writes=writes, outcome=NOT_WRITTEN if writes else NO_READ)
@@ -352,8 +352,8 @@ class Call:
     def arguments(self, made: Collection[str] = ()) -> dict[str, Any]:
         """Return the typed values for the parameters of the command's verb, as the library takes them.
 
-        It leaves out missing values, for which the library has defaults, values typed in another form, and values that
-        the command has `made` itself.
+        It omits missing values, which have defaults in the library, values typed in another form, and values that the
+        command has `made` itself.
         """
         command = self.given.command
         labels = {destination(argument): label(argument) for argument in command.arguments}
@@ -437,7 +437,7 @@ _WRITTEN: Final = ("observed_at", "valid_from")
 
 
 def zone() -> str | None:
-    """Return the time zone by which days are typed; None: UTC."""
+    """Return the time zone of typed days; None: UTC."""
     return os.environ.get("WOODRAT_ZONE") or None
 
 
@@ -467,7 +467,7 @@ def say(text: str) -> None:
 
 
 def _open_served(db: str, tenant: str | None, agent: str | None) -> RemoteLedger:
-    """Return the ledger of a server. The key states tenant and agent; other ones are refused."""
+    """Return the ledger of a server. The key determines tenant and agent; others are refused."""
     from woodrat.api.remote import open_remote
     from woodrat.state.redaction import hidden
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import CommandResult, Invocation
 from woodrat.cli.tables import Paper
 from woodrat.cli.verbs import COMMANDS, GROUPS
 from woodrat.cli.verbs.declaration import EVERYWHERE, OUTPUTS, Command, arguments_of, moment
@@ -38,7 +38,7 @@ autoload -U +X bashcompinit && bashcompinit
 """
 
 
-def completion(call: Call) -> Answer:
+def completion(call: Invocation) -> CommandResult:
     """Print a completion script; it is text in every output format."""
     script = {"bash": bash, "zsh": zsh, "fish": fish}[call.given.shell]()
 
@@ -46,7 +46,7 @@ def completion(call: Call) -> Answer:
         for line in script.splitlines():
             paper.line(line)
 
-    return Answer(script, text, plain=True)
+    return CommandResult(script, text, plain=True)
 
 
 def bash() -> str:

@@ -1,6 +1,6 @@
 """The demonstration: two agents disagree on a city, and two runs with the same inputs end differently.
 
-It works in memory and leaves nothing behind. With `--serve` a longer story is told on a temporary file
+It works in memory and leaves nothing behind. With `--serve` it builds a longer example in a temporary file
 (`demo_ledger.py`) for the inspector.
 """
 
@@ -12,7 +12,7 @@ import sys
 from woodrat.api.ledger import Ledger
 from woodrat.api.open import open_ledger
 from woodrat.api.past import Past
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import CommandResult, Invocation
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time
 from woodrat.engines.open import MEMORY
 from woodrat.errors import Fault, Refused
@@ -41,7 +41,7 @@ RULES = (
 )
 
 
-def demo(call: Call) -> Answer:
+def demo(call: Invocation) -> CommandResult:
     """Tell the story on a new ledger; it is text in every output format."""
     paper, story = Paper(sys.stdout), call.given.story
     if call.given.serve:
@@ -56,10 +56,10 @@ def demo(call: Call) -> Answer:
     commands = (() if story == RUNS else NEXT_AGENTS) + (() if story == AGENTS else NEXT_RUNS)
     for command in (*commands, *NEXT):
         paper.line(f"  {command}")
-    return Answer("", lambda paper: None, code=wire.DONE if holds else wire.FOUND_SOMETHING, plain=True)
+    return CommandResult("", lambda paper: None, code=wire.DONE if holds else wire.FOUND_SOMETHING, plain=True)
 
 
-def _serve(call: Call) -> Answer:
+def _serve(call: Invocation) -> CommandResult:
     """Make the demonstration's ledger in a temporary file, and show it in the inspector until interrupted."""
     from tempfile import TemporaryDirectory
 
@@ -88,7 +88,7 @@ def _heading(paper: Paper, text: str) -> None:
 
 
 def _agents(paper: Paper) -> bool:
-    """Tell of two agents who disagree; return True if order was shown not to matter."""
+    """Show two agents who disagree; return True if the order of arrival made no difference."""
 
     def blame(ledger: Ledger) -> None:
         for verdict in ledger.blame(ANA, "city")["city"]:
@@ -110,13 +110,13 @@ def _agents(paper: Paper) -> bool:
     report = web.store(
         [{"entity_type": "contact", "name": "Ana Rivera", "city": "San Francisco"}], observed_at="2026-03-01T12:00:00Z"
     )
-    paper.line(f"  crm saw Barcelona in January, web saw San Francisco in March: {city(crm)} is believed.")
+    paper.line(f"  crm saw Barcelona in January, web saw San Francisco in March: the value is {city(crm)}.")
     paper.line(f"  in conflict now: {', '.join(report.conflicts)}", YELLOW)
     blame(crm)
 
     _heading(paper, "A late arrival")
     crm.store([{"entity_type": "contact", "name": "Ana Rivera", "city": "Lisbon"}], observed_at="2026-02-10T08:00:00Z")
-    paper.line(f"  crm reports what it saw in February. It came last, it was not seen last: still {city(crm)}.")
+    paper.line(f"  crm reports its observation from February. It came last, it was not seen last: still {city(crm)}.")
     blame(crm)
 
     _heading(paper, "A correction")
@@ -153,7 +153,7 @@ def _runs(paper: Paper) -> bool:
     invoice = billing.sources.add(b"Payment within 45 days.", name="invoice.pdf")
     billing.store({"entity_type": "contract", "id": "kline", "payment_terms": "Net-45"}, source=invoice)
     tuesday = _pipeline(bot)
-    paper.line(f"  On Tuesday, asked and given the same: {bot.runs.show(tuesday).answer}", YELLOW)
+    paper.line(f"  On Tuesday, the same question with the same inputs: {bot.runs.show(tuesday).answer}", YELLOW)
     _heading(paper, "What moved? `woodrat runs diff` says it in one sentence")
     found = bot.runs.diff(monday, tuesday)
     show_divergence(paper, found)
@@ -170,7 +170,7 @@ def _pipeline(ledger: Ledger) -> str:
     return run.id
 
 
-def _place(call: Call) -> str:
+def _place(call: Invocation) -> str:
     """Say where the commands that follow would write."""
     try:
         path = call.path
@@ -178,4 +178,4 @@ def _place(call: Call) -> str:
         path = None
     if path is None:
         return "Add --db FILE to each of them, the file to write to."
-    return f"These write to {path}; --db FILE names another."
+    return f"These write to {path}; use --db FILE for another file."

@@ -1,6 +1,6 @@
 """The ledger of the demonstration: three weeks of a small lending team, made with the library alone.
 
-It holds the stories of the guide: two agents who disagree on a city, two runs with the same inputs and different ends,
+It holds the examples of the guide: two agents who disagree on a city, two runs with the same inputs and different ends,
 and a loan rejected on a score that the bureau corrected later. It has its own clock, so the story always ends now.
 """
 
@@ -47,7 +47,7 @@ DAY = 24 * 60 * 60 * 1_000_000
 
 
 class StoryClock(SystemClock):
-    """A clock that is set from day to day, and moves on by itself in between."""
+    """A clock that is set from day to day, and advances by itself in between."""
 
     def __init__(self, began: int) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class StoryClock(SystemClock):
 
 
 DAYS = 14
-"""How many days before the present the story begins; it ends before the present day."""
+"""Days between the start of the examples and today; they end before today."""
 
 
 def story_clock() -> StoryClock:
@@ -81,7 +81,7 @@ def fill(ledger: Ledger, clock: StoryClock) -> None:
 
 
 def _contacts(ledger: Ledger, clock: StoryClock) -> None:
-    """Two agents see different cities; one of them hears of a second record of the same person."""
+    """Two agents see different cities; one of them receives a second record of the same person."""
     crm, web = ledger.as_agent("crm"), ledger.as_agent("web")
     crm.store(
         [
@@ -151,7 +151,7 @@ def _letter(application: int, chosen: str) -> str:
 
 
 def _loans(ledger: Ledger, clock: StoryClock) -> None:
-    """Thirteen applications; the score of the last one is read from a document, and was another person's."""
+    """Thirteen applications; the last one's score is read from a document, and belongs to another person."""
     officer, reader = ledger.as_agent("loan-officer"), ledger.as_agent("report-reader")
     names = ("Tomas Beck", "Mei Tanaka", "Ola Nilsen", "Jan Peeters", "Rosa Marin", "Lea Fischer")
     judged = {"approved": "good", "rejected": "good"}

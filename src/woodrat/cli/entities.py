@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from woodrat.cli.command import Answer, Call, at_moment
+from woodrat.cli.command import CommandResult, Invocation, at_moment
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, changed, fields, time, value
 from woodrat.errors import Fault, Refused, shown
 from woodrat.records import replace
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 NO_READ = "Nothing was read."
 PAGE_MAX = 1_000
-"""How many items are asked for at a time where all are wanted: the most there are in a page."""
+"""Items per request when all are wanted: the largest page."""
 
 
-def show(call: Call) -> Answer:
+def show(call: Invocation) -> CommandResult:
     """Show the state of an entity."""
     snapshot = call.ask(call.past())
-    return Answer(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
+    return CommandResult(snapshot.to_json(), lambda paper: _snapshot(paper, snapshot))
 
 
-def elements(call: Call) -> Answer:
+def elements(call: Invocation) -> CommandResult:
     """List the elements of a collection, some at a time."""
     ref, mark, field = call.given.ref.rpartition("#")
     if not mark or not field:
@@ -47,10 +47,10 @@ def elements(call: Call) -> Answer:
         rest = "" if page.cursor is None else f"; more: add --cursor {page.cursor}"
         paper.line(f"{len(page.elements)} of {page.total} elements, read at position {page.position}{rest}", DIM)
 
-    return Answer(page.to_json(), text, list(page.elements))
+    return CommandResult(page.to_json(), text, list(page.elements))
 
 
-def search(call: Call) -> Answer:
+def search(call: Invocation) -> CommandResult:
     """Find entities by words; one hit is explained."""
     given = call.given
     past = call.caught_up()
@@ -61,7 +61,7 @@ def search(call: Call) -> Answer:
     return _found(found, page.cursor, page.position, f"Nothing matches {value(given.query)}.")
 
 
-def entities(call: Call) -> Answer:
+def entities(call: Invocation) -> CommandResult:
     """List entities."""
     given = call.given
     past = call.past()
@@ -84,7 +84,7 @@ def entities(call: Call) -> Answer:
     return _found(page.items, page.cursor, page.position, "No entities.")
 
 
-def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: str) -> Answer:
+def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: str) -> CommandResult:
     def text(paper: Paper) -> None:
         if not found:
             paper.line(none)
@@ -95,11 +95,11 @@ def _found(found: Sequence[Snapshot], cursor: str | None, position: int, none: s
 
     rows = [snapshot.to_json() for snapshot in found]
     note = None if cursor is None else f"More: add --cursor {cursor}"
-    return Answer(wire.listing(rows, position, cursor), text, rows, note=note)
+    return CommandResult(wire.listing(rows, position, cursor), text, rows, note=note)
 
 
-def page_of(call: Call, past: Past) -> Page[Any]:
-    """Return the page that was asked for; all of the list, in one, where --limit is left out."""
+def page_of(call: Invocation, past: Past) -> Page[Any]:
+    """Return the requested page; the whole list, as one page, without --limit."""
     if call.given.limit is not None:
         page: Page[Any] = call.ask(past)
         return page
@@ -109,7 +109,7 @@ def page_of(call: Call, past: Past) -> Page[Any]:
 
 def page_answer(
     page: Page[Any], text: Callable[[Paper], None], rows: Sequence[Mapping[str, Any]] | None = None
-) -> Answer:
+) -> CommandResult:
     """Return the answer of a list command, with the way to the next page."""
     listed = [item.to_json() for item in page.items] if rows is None else rows
     more = None if page.cursor is None else f"More: add --cursor {page.cursor}"
@@ -119,10 +119,10 @@ def page_answer(
         if more is not None:
             paper.line(more, DIM)
 
-    return Answer(wire.listing(listed, page.position, page.cursor), told, listed, note=more)
+    return CommandResult(wire.listing(listed, page.position, page.cursor), told, listed, note=more)
 
 
-def _duplicates(call: Call, past: Past) -> Answer:
+def _duplicates(call: Invocation, past: Past) -> CommandResult:
     given = call.given
     limit = PAGE_MAX if given.limit is None else given.limit
     page = past.duplicates(given.entity_type, ref=given.duplicates_of, limit=limit, cursor=given.cursor)
@@ -144,7 +144,7 @@ def _duplicates(call: Call, past: Past) -> Answer:
     return page_answer(page, text, rows)
 
 
-def observations(call: Call) -> Answer:
+def observations(call: Invocation) -> CommandResult:
     """List observations."""
     page = page_of(call, call.past())
     return page_answer(
@@ -153,7 +153,7 @@ def observations(call: Call) -> Answer:
     )
 
 
-def history(call: Call) -> Answer:
+def history(call: Invocation) -> CommandResult:
     """Show how belief about an entity changed."""
     page = page_of(call, call.past())
 
@@ -168,13 +168,13 @@ def history(call: Call) -> Answer:
     return page_answer(page, text)
 
 
-def timeline(call: Call) -> Answer:
+def timeline(call: Invocation) -> CommandResult:
     """Show observations in order of time."""
     page = page_of(call, call.past())
 
     def text(paper: Paper) -> None:
         if not page:
-            paper.line("Nothing was observed in that time.")
+            paper.line("No observations in that time.")
             return
         rows = []
         for event in page.items:
@@ -185,7 +185,7 @@ def timeline(call: Call) -> Answer:
     return page_answer(page, text)
 
 
-def diff(call: Call) -> Answer:
+def diff(call: Invocation) -> CommandResult:
     """Show the differences between two moments, or between a saved state and a moment."""
     given = call.given
     if (given.before is None) == (given.against is None):
@@ -230,7 +230,7 @@ def diff(call: Call) -> Answer:
     rows = [change.to_json() for change in changes]
     code = wire.FOUND_SOMETHING if given.exit_code and changes else wire.DONE
     against = {} if given.against is None else {"against": given.against}
-    return Answer({**changes.to_json(), **against}, text, rows, code)
+    return CommandResult({**changes.to_json(), **against}, text, rows, code)
 
 
 def _against(past: Past, known: Any, given: Any) -> Changes:
@@ -243,15 +243,15 @@ def _against(past: Past, known: Any, given: Any) -> Changes:
         raise Refused(found, NO_READ) from None
 
 
-def blame(call: Call) -> Answer:
+def blame(call: Invocation) -> CommandResult:
     """Show every claim on a field or on all fields."""
     past = call.past()
     found = call.noted(wire.blamed(past, call.given.ref, **call.arguments({"ref"})))
     rows = [{"field": name, **verdict.to_json()} for name, verdicts in found.items() for verdict in verdicts]
-    return Answer(found.to_json(), lambda paper: _claims(paper, found), rows)
+    return CommandResult(found.to_json(), lambda paper: _claims(paper, found), rows)
 
 
-def conflicts(call: Call) -> Answer:
+def conflicts(call: Invocation) -> CommandResult:
     """List fields in conflict, or decided only by arrival."""
     arrival = bool(call.given.arrival)
     page = page_of(call, call.past())
@@ -273,7 +273,7 @@ def conflicts(call: Call) -> Answer:
     return page_answer(page, text)
 
 
-def related(call: Call) -> Answer:
+def related(call: Invocation) -> CommandResult:
     """Show the relations of an entity."""
     page = page_of(call, call.past())
 
@@ -296,7 +296,7 @@ def _because(reason: Any) -> str:
     return f", because {value(reason)}" if isinstance(reason, str) else ""
 
 
-def _explained(past: Past, snapshot: Snapshot) -> Answer:
+def _explained(past: Past, snapshot: Snapshot) -> CommandResult:
     """Return a snapshot with the reason behind every value and every observation it was merged from."""
     verdicts, kept = past.blame(snapshot.entity), tuple(past.observations(snapshot.entity, limit=PAGE_MAX))
 
@@ -309,7 +309,7 @@ def _explained(past: Past, snapshot: Snapshot) -> Answer:
         paper.line(f"Observations, all {len(kept)} preserved", BOLD)
         _observations(paper, kept)
 
-    return Answer(wire.explained(snapshot, verdicts, kept), text)
+    return CommandResult(wire.explained(snapshot, verdicts, kept), text)
 
 
 def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
@@ -342,7 +342,7 @@ def _snapshot(paper: Paper, snapshot: Snapshot) -> None:
 
 BY_ARRIVAL: Final = (
     "arrived later; no observation time was given",
-    "came first: another value arrived later; no observation time was given",
+    "arrived first: another value arrived later; no observation time was given",
 )
 """Notes on a field decided only by arrival: under most policies, and under `first`."""
 
@@ -354,7 +354,7 @@ def _claimed(claim: Contender) -> str:
 
 
 def seen(claim: Contender | Verdict) -> str:
-    """Return when a claim was observed, or that it only says when it arrived."""
+    """Return the time of observation of a claim, or a note that it only has its time of arrival."""
     return f"{time(claim.observed_at)} (arrival)" if claim.assigned else time(claim.observed_at)
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from woodrat.cli.command import READ, UPDATE, Answer, Call
+from woodrat.cli.command import READ, UPDATE, CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper
 from woodrat.errors import Fault, Refused, Unavailable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NO_ERASURE = "Nothing was erased."
 
 
-def erase(call: Call) -> Answer:
+def erase(call: Invocation) -> CommandResult:
     """Erase the named data, after a confirmation; or finish pending erasures."""
     given = call.given
     if given.compact and not given.finish:
@@ -53,7 +53,7 @@ def erase(call: Call) -> Answer:
     return _told(certificate, given.out)
 
 
-def _finish(call: Call) -> Answer:
+def _finish(call: Invocation) -> CommandResult:
     """Remove the remains of erasures from the files, and search for them if their bytes are known."""
     _check_alone(call, "--finish")
     given = call.given
@@ -77,10 +77,10 @@ def _finish(call: Call) -> Answer:
                 paper.line(f"  finished: the erasure at {certificate.position}", DIM)
 
     done = found.purged and not found.hits
-    return Answer(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+    return CommandResult(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
 
 
-def _estimated(found: Finished) -> Answer:
+def _estimated(found: Finished) -> CommandResult:
     """Print the cost of compacting the file."""
 
     def text(paper: Paper) -> None:
@@ -91,7 +91,7 @@ def _estimated(found: Finished) -> Answer:
         if found.compaction.needed_bytes is not None:
             paper.line(f"  free disk space needed: {found.compaction.needed_bytes} bytes", DIM)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
 def _compacted(paper: Paper, found: Compaction) -> None:
@@ -109,7 +109,7 @@ def _searched(paper: Paper, found: Finished | Certificate) -> None:
         paper.line(f"  {file}: still contains erased data, {count} times", RED)
 
 
-def _again(call: Call) -> Answer:
+def _again(call: Invocation) -> CommandResult:
     """Repeat the erasures of another copy of this ledger."""
     _check_alone(call, "--again")
     found = call.ledger(UPDATE, put_back=True).erase_again()
@@ -121,14 +121,14 @@ def _again(call: Call) -> Answer:
             _told(certificate, None).text(paper)
 
     complete = all(certificate.complete for certificate in found)
-    return Answer([c.to_json() for c in found], text, code=wire.DONE if complete else wire.FOUND_SOMETHING)
+    return CommandResult([c.to_json() for c in found], text, code=wire.DONE if complete else wire.FOUND_SOMETHING)
 
 
-def _check_alone(call: Call, option: str) -> None:
+def _check_alone(call: Invocation, option: str) -> None:
     given = call.given
     if given.what is not None or given.agent is not None or given.subject is not None or (given.finish and given.again):
         problem = f"{option} cannot be combined with anything to erase"
-        raise Refused([Fault("woodrat erase", problem, f"Leave out what to erase, or {option}.")], NO_ERASURE)
+        raise Refused([Fault("woodrat erase", problem, f"Omit the entities to erase, or {option}.")], NO_ERASURE)
 
 
 def _ask(planned: Certificate) -> None:
@@ -155,7 +155,7 @@ def _opened(path: str) -> int:
         raise Unavailable(f"{path}: {error.strerror}. {NO_ERASURE} Name another file.", {"path": path}) from error
 
 
-def _told(found: Certificate, out: str | None) -> Answer:
+def _told(found: Certificate, out: str | None) -> CommandResult:
     def text(paper: Paper) -> None:
         entries = sum(found.kinds.values())
         if found.dry_run:
@@ -185,4 +185,4 @@ def _told(found: Certificate, out: str | None) -> Answer:
             paper.line(f"  certificate: {out}")
 
     code = wire.DONE if found.dry_run or found.complete else wire.FOUND_SOMETHING
-    return Answer(found.to_json(), text, code=code)
+    return CommandResult(found.to_json(), text, code=code)

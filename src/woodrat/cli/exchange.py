@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from woodrat.canon.ids import TenantId
-from woodrat.cli.command import CREATE, READ, Answer, Call, say
+from woodrat.cli.command import CREATE, READ, CommandResult, Invocation, say
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import DIM, GREEN, RED, YELLOW, Paper
 from woodrat.engines.open import is_postgres
@@ -26,7 +26,7 @@ NOT_RESTORED = "Nothing was restored."
 NOT_VERIFIED = "Nothing was verified."
 
 
-def export_log(call: Call) -> Answer:
+def export_log(call: Invocation) -> CommandResult:
     """Write the log as JSON lines."""
     given = call.given
     to_output = given.out in (None, "-")
@@ -39,19 +39,19 @@ def export_log(call: Call) -> Answer:
         )
     what = f"Wrote {found.entries} entries, through position {found.through}"
     if to_output:
-        # The lines are the output; what became of them is told beside it.
+        # the lines are the output; the summary goes to standard error
         out.flush()
         sys.stderr.write(f"{what}; root {found.root}.\n")
-        return Answer(None, lambda paper: None, plain=True)
+        return CommandResult(None, lambda paper: None, plain=True)
 
     def text(paper: Paper) -> None:
         paper.line(f"{what}, to {found.out}.", GREEN)
         paper.line(f"  root {found.root}", DIM)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def import_log(call: Call) -> Answer:
+def import_log(call: Invocation) -> CommandResult:
     """Take in an exported log."""
     source: Any = sys.stdin.buffer if call.given.file == "-" else call.given.file
     ledger = call.ledger(CREATE)
@@ -59,23 +59,23 @@ def import_log(call: Call) -> Answer:
         found = ledger.log.import_(source, progress=tell)
 
     def text(paper: Paper) -> None:
-        paper.line(_told(found), GREEN if found.changed else YELLOW)
+        paper.line(_import_summary(found), GREEN if found.changed else YELLOW)
         paper.line(f"  the log ends at {found.position}, root {found.root}", DIM)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def _told(found: Imported) -> str:
+def _import_summary(found: Imported) -> str:
     """Summarise an import in a sentence."""
-    parts = [f"{found.cloned} as they are"] if found.cloned else []
+    parts = [f"{found.cloned} unchanged"] if found.cloned else []
     parts += [f"{found.merged} merged in"] if found.merged else []
     parts += [f"{found.known} known already"] if found.known else []
     parts += [f"{found.erased} erased"] if found.erased else []
     parts += [f"{found.erasures} erasures carried out here"] if found.erasures else []
-    return f"{found.entries} entries: {', '.join(parts) or 'nothing to take in'}."
+    return f"{found.entries} entries: {', '.join(parts) or 'nothing to import'}."
 
 
-def sync(call: Call) -> Answer:
+def sync(call: Invocation) -> CommandResult:
     """Exchange entries with another ledger."""
     given = call.given
     ledger = call.ledger(CREATE)
@@ -90,16 +90,16 @@ def sync(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         for name, half in (("pulled", found.pulled), ("pushed", found.pushed)):
             if half is not None:
-                paper.line(f"{name} {_told(half)}", GREEN if half.changed else DIM)
+                paper.line(f"{name} {_import_summary(half)}", GREEN if half.changed else DIM)
         if found.other_fingerprint is not None:
-            same = "Both hold the same state." if found.same else "The other one holds another state."
+            same = "Both hold the same state." if found.same else "The other one has a different state."
             paper.line(same, GREEN if found.same else YELLOW)
         paper.line(f"  {found.fingerprint}", DIM)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def copy(call: Call) -> Answer:
+def copy(call: Invocation) -> CommandResult:
     """Copy a log into another ledger."""
     from woodrat.exchange.verbs.copy import copy as copied
     from woodrat.exchange.verbs.copy import shown_place
@@ -132,10 +132,10 @@ def copy(call: Call) -> Answer:
         for problem in refused.values():
             paper.line(f"  {problem}", YELLOW)
 
-    return Answer({**found.to_json(), "refused": refused.get(call.tenant)}, text)
+    return CommandResult({**found.to_json(), "refused": refused.get(call.tenant)}, text)
 
 
-def backup(call: Call) -> Answer:
+def backup(call: Invocation) -> CommandResult:
     """Write a backup of the whole file."""
     ledger = call.ledger(READ)
     with bar("Backing up", "pages") as tell:
@@ -146,10 +146,10 @@ def backup(call: Call) -> Answer:
         for name, held in found.tenants.items():
             paper.line(f"  {name}: {held['size']} entries, root {held['root']}", DIM)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def restore(call: Call) -> Answer:
+def restore(call: Invocation) -> CommandResult:
     """Restore every tenant of a backup into a new file, which appears when all of them are in it, or on a server.
 
     Where the signing keys remember more than the backup holds, nothing is written to it until that was accepted.
@@ -174,7 +174,7 @@ def restore(call: Call) -> Answer:
         tenants = engine.tenants()
     finally:
         engine.close()
-    # A server's tables come to hold one tenant after the other; a copy that was killed goes on.
+    # A server's tables receive one tenant after another; a killed copy resumes.
     partial = target if path is None else f"{path}.restoring"
     restored: dict[str, Copied] = {}
     try:
@@ -207,11 +207,13 @@ def restore(call: Call) -> Answer:
             paper.line("Nothing had to be accepted: the signing keys remember no more than was restored.", DIM)
 
     told = {name: tenant.to_json() for name, tenant in restored.items()}
-    return Answer({"db": shown_place(target), "tenants": told, "refused": refused, "epochs": epochs}, text)
+    return CommandResult({"db": shown_place(target), "tenants": told, "refused": refused, "epochs": epochs}, text)
 
 
-def _refusals(call: Call, db: str, tenants: Iterable[str]) -> dict[str, str]:
-    """Return the tenants of a database to which nothing can be written, as the signing keys remember more, and why."""
+def _refusals(call: Invocation, db: str, tenants: Iterable[str]) -> dict[str, str]:
+    """Return the tenants of a database to which nothing can be written, because the signing keys remember a longer log,
+    and why.
+    """
     from woodrat.engines.open import engine_for
     from woodrat.proofs.verbs.folder import keys_for
     from woodrat.proofs.verbs.keys import Keys
@@ -228,7 +230,7 @@ def _refusals(call: Call, db: str, tenants: Iterable[str]) -> dict[str, str]:
     return {tenant: str(error) for tenant, error in found.items()}
 
 
-def _accept(call: Call, db: str, reason: str, tenants: Iterable[str]) -> dict[str, int]:
+def _accept(call: Invocation, db: str, reason: str, tenants: Iterable[str]) -> dict[str, int]:
     """Begin a new epoch for every tenant whose log the signing keys contradict; return their number."""
     from woodrat.clock import SystemClock
     from woodrat.engines.open import engine_for
@@ -249,7 +251,7 @@ def _accept(call: Call, db: str, reason: str, tenants: Iterable[str]) -> dict[st
         engine.close()
 
 
-def verify(call: Call) -> Answer:
+def verify(call: Invocation) -> CommandResult:
     """Check every log in a backup."""
     from woodrat.api.ledger import Ledger
     from woodrat.clock import SystemClock
@@ -277,10 +279,10 @@ def verify(call: Call) -> Answer:
 
     code = wire.EXIT_CODES["corrupt"] if damaged else wire.DONE if sound else wire.FOUND_SOMETHING
     answer = {"file": call.given.file, "tenants": {name: report.to_json() for name, report in reports.items()}}
-    return Answer(answer, text, code=code)
+    return CommandResult(answer, text, code=code)
 
 
-def _backup(call: Call, outcome: str) -> Engine:
+def _backup(call: Invocation, outcome: str) -> Engine:
     """Open a backup for reading alone."""
     from woodrat.engines.open import engine_for
 
@@ -291,7 +293,7 @@ def _backup(call: Call, outcome: str) -> Engine:
     return engine_for(path, readonly=True)
 
 
-def import_neotoma(call: Call) -> Answer:
+def import_neotoma(call: Invocation) -> CommandResult:
     """Import a Neotoma database, or compare one with this ledger."""
     from woodrat.api.ledger import Ledger
     from woodrat.neotoma.comparison import compare
@@ -332,4 +334,4 @@ def import_neotoma(call: Call) -> Answer:
                 paper.line(f"  {item.entity}#{item.field} is {item.here!r}, there {item.there!r}")
 
     told = found.to_json() | ({"check": checked.to_json()} if checked is not None else {})
-    return Answer(told, text)
+    return CommandResult(told, text)

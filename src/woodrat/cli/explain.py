@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from woodrat.cli.command import READ, UPDATE, Answer, Call
+from woodrat.cli.command import READ, UPDATE, CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.runs import NO_READ, runs_of
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, fields, time, value
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 IMPACT_IDS = ("obs_", "src_", "int_", "ent_", "run_")
-"""Prefixes of ids whose impact can be asked for; other text without a slash names an agent."""
+"""Prefixes of ids that `impact` takes; other text without a slash names an agent."""
 
 
-def lineage(call: Call) -> Answer:
-    """Tell where something comes from."""
+def lineage(call: Invocation) -> CommandResult:
+    """Show the lineage of something."""
     page = call.ask(runs_of(call))
 
     def text(paper: Paper) -> None:
@@ -36,10 +36,10 @@ def lineage(call: Call) -> Answer:
         if page.cursor is not None:
             paper.line(f"More: add --cursor {page.cursor}", DIM)
 
-    return _drawn(call, page) or Answer(page.to_json(), text)
+    return _drawn(call, page) or CommandResult(page.to_json(), text)
 
 
-def impact(call: Call) -> Answer:
+def impact(call: Invocation) -> CommandResult:
     """List the runs and fields that depend on something."""
     what: str = call.given.what
     past = runs_of(call)
@@ -51,7 +51,7 @@ def impact(call: Call) -> Answer:
                 raise
             page = call.ask(past, what=None, agent=what)  # an agent may have a slash in its name
     else:
-        page = _said_or_named(call, past, what)
+        page = _impact_of_agent_or_entity(call, past, what)
 
     def text(paper: Paper) -> None:
         _tree(paper, page.tree)
@@ -72,10 +72,10 @@ def impact(call: Call) -> Answer:
         if page.cursor is not None:
             paper.line(f"More: add --cursor {page.cursor}", DIM)
 
-    return _drawn(call, page.tree) or Answer(page.to_json(), text)
+    return _drawn(call, page.tree) or CommandResult(page.to_json(), text)
 
 
-def _said_or_named(call: Call, past: Past, what: str) -> Impact:
+def _impact_of_agent_or_entity(call: Invocation, past: Past, what: str) -> Impact:
     """Return the impact of an agent's statements; if there is no such agent, of an entity with this name."""
     try:
         page: Impact = call.ask(past, what=None, agent=what)
@@ -87,8 +87,8 @@ def _said_or_named(call: Call, past: Past, what: str) -> Impact:
     return page
 
 
-def _drawn(call: Call, tree: Node | LineageTree) -> Answer | None:
-    """Return a tree as the graph that was asked for; none when none was."""
+def _drawn(call: Invocation, tree: Node | LineageTree) -> CommandResult | None:
+    """Return a tree in the requested graph format; None if no graph was requested."""
     if call.given.format is None:
         return None
     from woodrat.explain import lineage
@@ -99,7 +99,7 @@ def _drawn(call: Call, tree: Node | LineageTree) -> Answer | None:
         for line in graph.splitlines():
             paper.line(line)
 
-    return Answer(None, text, plain=True)
+    return CommandResult(None, text, plain=True)
 
 
 def _tree(paper: Paper, tree: Node | LineageTree) -> None:
@@ -109,7 +109,7 @@ def _tree(paper: Paper, tree: Node | LineageTree) -> None:
         paper.line(line, "" if number else BOLD)
 
 
-def stale(call: Call) -> Answer:
+def stale(call: Invocation) -> CommandResult:
     """List decisions whose evidence has changed since; with `--follow` also new ones as they become stale."""
     given = call.given
     if given.follow:
@@ -127,10 +127,10 @@ def stale(call: Call) -> Answer:
 
     rows = [found.to_json() for found in page.items]
     note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
-    return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
+    return CommandResult(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
-def _followed(call: Call) -> Answer:
+def _followed(call: Invocation) -> CommandResult:
     """Print decisions as they become stale, by any writer."""
     from woodrat.api.ledger import Ledger
     from woodrat.cli import maintenance
@@ -156,7 +156,7 @@ def _followed(call: Call) -> Answer:
             _stale(paper, one)
             paper.flush()
 
-    return Answer(None, text, (one.to_json() for one in found), streams=True, follows=True)
+    return CommandResult(None, text, (one.to_json() for one in found), streams=True, follows=True)
 
 
 _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
@@ -189,10 +189,10 @@ def _belief(paper: Paper, belief: Belief) -> None:
     paper.line(f"  {belief.entity}#{belief.field}: was {before}, is {now} now; {said}")
 
 
-def recall(call: Call) -> Answer:
+def recall(call: Invocation) -> CommandResult:
     """Find remembered answers to a question."""
     found = call.ask(call.caught_up(), embedder=call.given.embedder)
-    return Answer(found.to_json(), lambda paper: _print_recall(paper, found))
+    return CommandResult(found.to_json(), lambda paper: _print_recall(paper, found))
 
 
 def _print_recall(paper: Paper, found: Recall) -> None:
@@ -217,7 +217,7 @@ def _print_recall(paper: Paper, found: Recall) -> None:
         paper.table(("SCORE", "REASON", "TEXT", "SAID AT", "WHAT"), cells)
 
 
-def reindex(call: Call) -> Answer:
+def reindex(call: Invocation) -> CommandResult:
     """Embed all runs again."""
     ledger = call.ledger(UPDATE)
     with bar("Reindexing", "entries") as tell:
@@ -226,4 +226,4 @@ def reindex(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.line(f"Indexed {found.passages} passages of {found.runs} runs with {found.embedder}.", GREEN)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)

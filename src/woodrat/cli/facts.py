@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
 from woodrat.cli.bulk_store import BulkStore, check_key, summarised
-from woodrat.cli.command import CREATE, UPDATE, Answer, Call, at_moment
+from woodrat.cli.command import CREATE, UPDATE, CommandResult, Invocation, at_moment
 from woodrat.cli.progress import bar
 from woodrat.cli.record_lines import BATCH_RECORDS, RecordFile
 from woodrat.cli.tables import DIM, GREEN, YELLOW, Paper, changed, match_line
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from woodrat.ledger.report import Report
 
 
-def store(call: Call) -> Answer:
+def store(call: Invocation) -> CommandResult:
     """Store records from `--json` or `--file`."""
     given = call.given
     if (given.json is None) == (given.file is None):
@@ -38,8 +38,8 @@ def store(call: Call) -> Answer:
         return answer
 
 
-def _store_document(call: Call, file: RecordFile) -> Answer:
-    """Store a file that is one JSON value: one call, however many records it lists."""
+def _store_document(call: Invocation, file: RecordFile) -> CommandResult:
+    """Store a file with one JSON value in one call, whatever the number of records."""
     given = call.given
     records: Any = file.document()
     storing = _Storing(call)
@@ -52,8 +52,8 @@ def _store_document(call: Call, file: RecordFile) -> Answer:
     return summarised(report, file.name, len(records), given.idempotency_key)
 
 
-def _store_lines(call: Call, file: RecordFile) -> Answer:
-    """Store a file of one record a line: one call if it is one batch, else batch by batch."""
+def _store_lines(call: Invocation, file: RecordFile) -> CommandResult:
+    """Store a file with one record per line: in one call if it is one batch, else batch by batch."""
     given = call.given
     batches = file.batches()
     first, second = next(batches), next(batches, None)
@@ -87,13 +87,13 @@ def _store_lines(call: Call, file: RecordFile) -> Answer:
             told(report, "Stored").text(paper)
         bulk.summary.text(paper)
 
-    return Answer(None, text, lines=(report.to_json() for report in reports), streams=True)
+    return CommandResult(None, text, lines=(report.to_json() for report in reports), streams=True)
 
 
 class _Storing:
-    """Stores records as a command says, after the source they come from if it names one."""
+    """Stores records as a command says, after their source if it names one."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Invocation) -> None:
         self._call = call
         self._content = None if call.given.source is None else inputs.read(call.given.source, "--source")
         self._ledger = call.ledger(CREATE)
@@ -102,7 +102,7 @@ class _Storing:
     def store(self, records: Any, key: str | None, dry_run: bool) -> Report:
         """Store records under a key, or try to."""
         call, ledger, content = self._call, self._ledger, self._content
-        # Only what differs from what was typed: errors name options for what was.
+        # only values that differ from the typed ones: errors name options for those
         made: dict[str, Any] = {}
         if key != call.given.idempotency_key:
             made["idempotency_key"] = key
@@ -146,62 +146,62 @@ def _unlocated(records: Any, content: bytes) -> Any:
     return found if several else found[0]
 
 
-def remember(call: Call) -> Answer:
+def remember(call: Invocation) -> CommandResult:
     """Keep a sentence as a note."""
     return told(call.ask(call.ledger(CREATE)), "Remembered")
 
 
-def correct(call: Call) -> Answer:
+def correct(call: Invocation) -> CommandResult:
     """Correct fields of an entity."""
-    call.arguments()  # what is wrong with them is said before the database is opened
+    call.arguments()  # report errors in the arguments before opening the database
     if not call.given.fields and not call.given.remove:
         raise Refused([Fault("--set", "nothing to correct", "Add a field and its value, such as --set city=Girona.")])
     return told(call.ask(call.ledger(UPDATE)), "Corrected")
 
 
-def retract(call: Call) -> Answer:
+def retract(call: Invocation) -> CommandResult:
     """Withdraw observations."""
     return told(call.ask(call.ledger(UPDATE)), "Retracted")
 
 
-def delete(call: Call) -> Answer:
+def delete(call: Invocation) -> CommandResult:
     """Mark an entity as deleted."""
     return told(call.ask(call.ledger(UPDATE)), "Deleted")
 
 
-def restore(call: Call) -> Answer:
+def restore(call: Invocation) -> CommandResult:
     """Bring a deleted entity back."""
     return told(call.ask(call.ledger(UPDATE)), "Restored")
 
 
-def relate(call: Call) -> Answer:
+def relate(call: Invocation) -> CommandResult:
     """Relate two entities."""
     return told(call.ask(call.ledger(UPDATE)), "Related")
 
 
-def merge(call: Call) -> Answer:
-    """Say that two entities are one."""
+def merge(call: Invocation) -> CommandResult:
+    """Declare that two entities are the same."""
     return told(call.ask(call.ledger(UPDATE)), "Merged")
 
 
-def split(call: Call) -> Answer:
+def split(call: Invocation) -> CommandResult:
     """Split an entity from the entities it was merged with."""
     return told(call.ask(call.ledger(UPDATE)), "Split")
 
 
-def tag(call: Call) -> Answer:
+def tag(call: Invocation) -> CommandResult:
     """Name a moment."""
     given = call.given
     ledger = call.ledger(UPDATE)
     named = at_moment(ledger, given.moment, "M").position if given.moment != "now" else None
     report = call.ask(ledger)
-    # The tag's own entry is the last one; `now` meant the one before it.
+    # the tag's own entry is the last one; `now` meant the entry before it
     position = named if named is not None else report.position - len(report.positions)
 
     def text(paper: Paper) -> None:
         paper.line(f"@{given.name} is position {position}.", GREEN)
 
-    return Answer({**report.to_json(), "tag": given.name, "tagged": position}, text)
+    return CommandResult({**report.to_json(), "tag": given.name, "tagged": position}, text)
 
 
 def file_name(path: str) -> str:
@@ -209,7 +209,7 @@ def file_name(path: str) -> str:
     return "standard input" if path == "-" else path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def told(report: Report, verb: str) -> Answer:
+def told(report: Report, verb: str) -> CommandResult:
     """Return the answer that a write's report is."""
 
     def text(paper: Paper) -> None:
@@ -228,19 +228,21 @@ def told(report: Report, verb: str) -> Answer:
             known = " (already known)" if observation in report.known else ""
             paper.line(f"  {observation}{known}", DIM)
         for conflict in report.conflicts:
-            paper.line(f"  in conflict now: {conflict}; `woodrat blame '{conflict}'` says who won and why", YELLOW)
+            paper.line(
+                f"  in conflict now: {conflict}; `woodrat blame '{conflict}'` shows all claims and the reasons", YELLOW
+            )
         for name in report.by_arrival:
             why = "decided by arrival alone: a value arrived later; no observation time was given"
             paper.line(f"  {name} is {why}", YELLOW)
         for hint in report.hints:
             paper.line(f"  {hint}", YELLOW)
 
-    return Answer(report.to_json(), text)
+    return CommandResult(report.to_json(), text)
 
 
 def _first_line(report: Report, verb: str) -> str:
     if report.dry_run:
-        return "Dry run: nothing was written. This is what would change:"
+        return "Dry run: nothing was written. Changes, if it were written:"
     if report.repeated and len(report.known) == len(report.observations):
         return f"Nothing new: this is already known, at position {report.position}."
     if report.repeated:

@@ -49,7 +49,7 @@ def match(words: Sequence[str]) -> SimpleNamespace | None:
             following = value if equals else next(rest, None)
             if following is None or (not equals and following.startswith("-") and following != "-"):
                 return None
-            taken = _taken(argument, following)
+            taken = _parsed_value(argument, following)
             if taken is None:
                 return None
             if given.get("action") == "append":
@@ -76,7 +76,7 @@ def match(words: Sequence[str]) -> SimpleNamespace | None:
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return the command that a command line names, as exactly as possible: its words, its group, or nothing."""
+    """Return the closest match of a command line: a command by its words, a group, or None."""
     valued = {name for names, _ in EVERYWHERE for name in names}
     typed: list[str] = []
     previous = ""
@@ -92,7 +92,7 @@ def command_of(words: Sequence[str]) -> str:
     return name if named(name) is not None or name in GROUPS else " ".join(typed[:1])
 
 
-def _taken(argument: Argument, value: str) -> Any:
+def _parsed_value(argument: Argument, value: str) -> Any:
     """Return the value of an argument; None if it is invalid."""
     given = argument[1]
     if value not in given.get("choices", (value,)):
@@ -104,7 +104,7 @@ def _taken(argument: Argument, value: str) -> Any:
 
 
 def _place(command: Command, values: list[str], found: dict[str, Any]) -> bool:
-    """Assign positional values to names; return True if all required ones are there."""
+    """Assign positional values to names; return True if all required ones are present."""
     places = [argument for argument in command.arguments if not is_option(argument)]
     for number, argument in enumerate(places):
         many = argument[1].get("nargs")
@@ -117,7 +117,7 @@ def _place(command: Command, values: list[str], found: dict[str, Any]) -> bool:
             if many == "+" and not found[name]:
                 return False
         elif values:
-            found[name] = _taken(argument, values[0])
+            found[name] = _parsed_value(argument, values[0])
             if found[name] is None:
                 return False
             values = values[1:]

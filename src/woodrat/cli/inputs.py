@@ -22,9 +22,9 @@ NOTHING_WRITTEN = "Nothing was written."
 INPUT_BYTES_MAX = 256 * 1_048_576
 """Longest input that is read into memory at once."""
 MANY_LINES = 10_000
-"""From how many lines on reading them is long work."""
+"""Number of lines from which reading them shows progress."""
 LINES_SUFFIXES = (".jsonl", ".ndjson")
-"""Suffixes of files with one record per line, whatever their first line looks like."""
+"""Suffixes of files with one record per line, whatever their first line."""
 
 
 def document(text: str | bytes, name: str, outcome: str = NOTHING_WRITTEN) -> Json:
@@ -84,7 +84,7 @@ def recording(path: str, what: str, outcome: str) -> Any:
 
 
 def check_readable(paths: Iterable[str], what: str, outcome: str) -> None:
-    """Raise `Refused` for files that cannot be opened, all at once, before anything else is done."""
+    """Raise `Refused` for all files that cannot be opened, before any other work."""
     faults: list[Fault] = []
     for path in paths:
         try:
@@ -97,7 +97,7 @@ def check_readable(paths: Iterable[str], what: str, outcome: str) -> None:
 
 
 def _is_lines(data: bytes) -> bool:
-    """Return True if data that starts with an object continues with further ones on lines of their own."""
+    """Return True if the first object is followed by other objects on lines of their own."""
     start = data.lstrip()
     first, _, rest = start.partition(b"\n")
     if not start.startswith(b"{") or not rest.strip():
@@ -137,7 +137,7 @@ def on_line(fault: Fault, name: str, number: int) -> Fault:
 def single(text: str, where: str) -> Json:
     """Return a value typed on the command line: JSON where it is JSON, else the text itself.
 
-    An array or object that JSON has and we do not take (a key twice, say) is refused, not taken for text.
+    An array or object that JSON allows and Woodrat refuses (a duplicate key, say) is an error, not text.
     """
     try:
         return form.parse(text)
@@ -173,7 +173,7 @@ def pairs(given: Iterable[str], option: str) -> list[tuple[str, Json]]:
 
 
 def once(given: Iterable[str], option: str) -> dict[str, Any]:
-    """Return `name=value` arguments as a mapping; a name may come once."""
+    """Return `name=value` arguments as a mapping; each name at most once."""
     found: dict[str, Any] = {}
     for name, item in pairs(given, option):
         if name in found:
@@ -184,7 +184,7 @@ def once(given: Iterable[str], option: str) -> dict[str, Any]:
 
 
 def several(given: Iterable[str], option: str) -> dict[str, list[Any]]:
-    """Return `name=value` arguments as lists; a name may come again."""
+    """Return `name=value` arguments as lists; names may repeat."""
     found: dict[str, list[Any]] = {}
     for name, item in pairs(given, option):
         found.setdefault(name, []).append(item)
@@ -216,7 +216,7 @@ def function(text: str, option: str) -> Callable[..., Any]:
         for part in name.split("."):
             found = getattr(found, part)
     except ModuleNotFoundError as error:
-        problem = f'there is no module {error.name}, needed for "{text}"'
+        problem = f'module {error.name}, needed for "{text}", does not exist'
         raise Refused([Fault(option, problem, "Run it in a folder from which the module can be imported.")]) from error
     except AttributeError as error:
         raise Refused([Fault(option, f"{error}", "Name a function of that module.")]) from error

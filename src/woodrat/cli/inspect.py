@@ -1,4 +1,4 @@
-"""Inspecting: a server for this machine alone on one ledger file, and a browser that shows it."""
+"""Inspecting: a local server for one ledger file, and a browser that shows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from woodrat.cli.command import UPDATE, Answer, Call
+from woodrat.cli.command import UPDATE, CommandResult, Invocation
 from woodrat.cli.tables import GREEN
 from woodrat.errors import Fault, NotFound, Refused, shown
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 WAIT_SECONDS = 30
-"""How long the browser waits for the server to come up."""
+"""Longest wait of the browser for the server."""
 
 
-def open_file(call: Call) -> Answer:
+def open_file(call: Invocation) -> CommandResult:
     """Serve one ledger file to this machine and show it in a browser, until interrupted."""
     from woodrat.server import listen
 
     given = call.given
     faults = port_faults(given.port)
     if given.db is not None:
-        problem = f"got {shown(given.db)}, and FILE says what to open"
+        problem = f"got {shown(given.db)}, but FILE names the ledger"
         faults.append(Fault("--db", problem, "Leave --db out, or use `woodrat serve --db`."))
     if faults:
         raise Refused(faults, listen.NOT_STARTED)
@@ -38,7 +38,7 @@ def open_file(call: Call) -> Answer:
     return show(call, given.file, port=given.port, browser=not given.no_browser)
 
 
-def show(call: Call, what: str, *, port: int, browser: bool) -> Answer:
+def show(call: Invocation, what: str, *, port: int, browser: bool) -> CommandResult:
     """Serve the ledger of a call to this machine, show it in a browser, and return when interrupted."""
     from woodrat.cli.serve import application, keyring
     from woodrat.server import listen, logs
@@ -63,7 +63,7 @@ def port_faults(port: int) -> list[Fault]:
 
 
 def start_browser(url: str, port: int) -> None:
-    """Start the user's browser as soon as the server answers; say so where there is none."""
+    """Open the user's browser as soon as the server answers; print a notice if there is no browser."""
     if not has_screen(sys.platform, os.environ):
         print("There is no screen here to start a browser on; open the address in one.", file=sys.stderr, flush=True)
         return
@@ -100,12 +100,12 @@ def _check_file(file: str) -> None:
         text = f"There is no file {path}. Nothing was created. Name a ledger file, or make one with `woodrat store`."
         raise NotFound(text, {"file": path})
     if os.path.isfile(path) and not os.path.getsize(path):
-        problem = f"{path} is empty, so there is no ledger in it"
+        problem = f"{path} is empty, so it has no ledger"
         raise Refused([Fault("FILE", problem, "Name a ledger file.")], "Nothing was opened.")
 
 
 def _only_tenant(names: list[str], default: str) -> str:
-    """Return the tenant to show where none is named: the default one, or the only one there is."""
+    """Return the tenant to show if none is named: the default one, or the only one."""
     if not names or default in names:
         return default
     if len(names) > 1:
@@ -114,6 +114,6 @@ def _only_tenant(names: list[str], default: str) -> str:
     return names[0]
 
 
-def _run(serving: Serving) -> Answer:
+def _run(serving: Serving) -> CommandResult:
     serving.run()
-    return Answer({"served": True}, lambda paper: paper.line("Stopped. What was acknowledged is safe.", GREEN))
+    return CommandResult({"served": True}, lambda paper: paper.line("Stopped. Acknowledged writes are safe.", GREEN))

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, TextIO
 
 from woodrat import __version__
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import CommandResult, Invocation
 from woodrat.cli.fast_parser import command_of, match
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
 from woodrat.server import wire
@@ -19,13 +19,13 @@ from woodrat.server import wire
 NOTHING_CHANGED = "Nothing was changed."
 NOTHING_DONE = "Nothing was done."
 WHOLE_OR_NOT = (
-    "What was acknowledged is safe. A write that was not is there whole or not at all: "
-    "look with `woodrat log`, or send it again with the same --idempotency-key."
+    "Acknowledged writes are safe. An unacknowledged write is there whole or not at all: check with `woodrat log`, "
+    "or send it again with the same --idempotency-key."
 )
 CSV_VALUE, CSV_FIELDS = "value", "fields"
-"""The column of a list of plain values, and the key whose values get columns of their own."""
+"""The column of a list of plain values, and the key whose members get columns of their own."""
 GARBAGE_OBJECTS = 50_000
-"""How many more objects there must be before a command looks for garbage; Python's own number is 700."""
+"""Threshold of the garbage collector during a command; Python's default is 700."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except WoodratError as error:
-        return _tell(error, words)
+        return _print_error(error, words)
     except BrokenPipeError:
         _forget_output()
         return wire.PIPE_CLOSED
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return wire.INTERRUPTED
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else "input or output"
-        return _tell(
+        return _print_error(
             Unavailable(
                 f"{name}: {error.strerror or error}. What was acknowledged is safe. "
                 "Fix it and send the same call again.",
@@ -62,16 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _alone(words: Sequence[str]) -> int:
-    """Run the one command of a process, which is over soon: looking for garbage then takes a tenth of its time."""
+    """Run the one command of a process with rare garbage collection, which otherwise takes a tenth of its time."""
     gc.set_threshold(GARBAGE_OBJECTS)
     try:
         return main(words)
     finally:
-        gc.freeze()  # what is left goes with the process
+        gc.freeze()  # the process ends now, so the rest needs no cleanup
 
 
 def _open_streams() -> None:
-    """See to it that printing cannot fail: streams that were closed go nowhere, letters they lack are escaped."""
+    """Make printing safe: closed streams are redirected to nowhere, unencodable characters are escaped."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     if sys.stderr is None:
@@ -103,22 +103,22 @@ def _run(words: list[str]) -> int:
         problem = "its answer is neither a list nor a record, so it cannot be CSV"
         raise Refused([Fault("--output", problem, remedy)], NOTHING_DONE)
     try:
-        with Call(given) as call:
+        with Invocation(given) as call:
             call.prepare()
-            answer: Answer = getattr(import_module(f"woodrat.cli.{module}"), function)(call)
+            answer: CommandResult = getattr(import_module(f"woodrat.cli.{module}"), function)(call)
             follows = answer.follows
             _answer(answer, given.output, sys.stdout, call)
             return answer.code
     except KeyboardInterrupt as interrupt:
         if follows:
             return wire.DONE
-        # A command that knows what is stored by then says so itself.
+        # a command that tracks its own progress reports it itself
         outcome = interrupt.args[0] if interrupt.args else NOTHING_CHANGED if given.command.reads else WHOLE_OR_NOT
         _print(f"\nInterrupted. {outcome}")
         return wire.INTERRUPTED
 
 
-def _answer(answer: Answer, output: str | None, stream: TextIO, call: Call) -> None:
+def _answer(answer: CommandResult, output: str | None, stream: TextIO, call: Invocation) -> None:
     """Print an answer: for people on a terminal, as JSON when piped, unless another format is requested.
 
     The requested moment is stated with it: below a table, and beside other output.
@@ -169,14 +169,14 @@ def _json(value: Any, stream: TextIO, *, indented: bool = False) -> str:
         try:
             return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
         except TypeError:
-            pass  # half a surrogate pair in what a user typed, say
+            pass  # such as half a surrogate pair in the user's input
     import json
 
     return json.dumps(value, ensure_ascii=not utf8, indent=2 if indented else None)
 
 
 def _write_csv(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextIO, *, flush: bool) -> None:
-    """Print rows under their columns: the stated ones, else every key of any row, in the order of appearance."""
+    """Print rows under their columns: the declared ones, else every key of any row, in order of appearance."""
     import csv
 
     if columns is None:
@@ -191,7 +191,7 @@ def _write_csv(rows: Iterable[Any], columns: Sequence[str] | None, stream: TextI
 
 
 def _row(row: Any) -> Mapping[str, Any]:
-    """Return the cells of a row by column; each field of an entity has a column of its own, `fields.city`."""
+    """Return the cells of a row by column; each field of an entity has its own column, `fields.city`."""
     if not isinstance(row, Mapping):
         return {CSV_VALUE: row}
     if not isinstance(row.get(CSV_FIELDS), Mapping):
@@ -204,7 +204,7 @@ def _row(row: Any) -> Mapping[str, Any]:
 
 
 def _cell(item: Any) -> Any:
-    """Return a value for a cell: text as it is, nothing for null, everything else as JSON."""
+    """Return a value for a cell: text unchanged, nothing for null, everything else as JSON."""
     if item is None or isinstance(item, str):
         return item
     import json
@@ -212,8 +212,8 @@ def _cell(item: Any) -> Any:
     return json.dumps(item, ensure_ascii=False)
 
 
-def _tell(error: WoodratError, words: list[str]) -> int:
-    """Print an error in the shape asked for; return the exit code it stands for."""
+def _print_error(error: WoodratError, words: list[str]) -> int:
+    """Print an error in the requested format; return its exit code."""
     see = f"woodrat {command_of(words)}".strip() + " --help"
     if _asks_for_json(words):
         import json
@@ -239,7 +239,7 @@ def _print(text: str) -> None:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:
-        pass  # nobody is left to be told
+        pass  # the reader has gone
 
 
 def _forget_output() -> None:

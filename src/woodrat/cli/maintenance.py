@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from woodrat import __version__
-from woodrat.cli.command import MEMORY, READ, UPDATE, Answer, Call
+from woodrat.cli.command import MEMORY, READ, UPDATE, CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, time
 from woodrat.errors import Fault, Refused, Unavailable, WoodratError
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 NO_READ = "Nothing was read."
 POLL_MILLISECONDS = 200
-"""How often `--follow` looks for new entries."""
+"""Interval at which `--follow` checks for new entries."""
 PAGE_ENTRIES = 1_000
-"""How many entries of the log are read at a time."""
+"""Entries of the log read at a time."""
 LOG_COLUMNS = ("position", "recorded_at", "kind", "log", "envelope", "commitment", "nonce", "body", "erased_at")
 """The columns of the log as CSV."""
 SUMMARY_CHARACTERS_MAX = 100
-"""How much of a body a line of the log shows."""
+"""Longest excerpt of a body in a line of the log."""
 
 
-def log(call: Call) -> Answer:
+def log(call: Invocation) -> CommandResult:
     """Print the entries of the log; with `--follow` also new ones."""
     given = call.given
     if given.valid_at is not None:
-        problem = "--valid-at does not apply to the log, which lists what was recorded"
+        problem = "--valid-at does not apply to the log, which lists entries as recorded"
         raise Refused([Fault("woodrat log", problem, "Use `woodrat timeline` instead.")], NO_READ)
     if given.after is not None and given.after < -1:
         raise Refused([Fault("--after", f"got {given.after}", "Use a position, 0 or more.")], NO_READ)
@@ -68,10 +68,10 @@ def log(call: Call) -> Answer:
         entry.to_json() if entry.body is not None else {**entry.to_json(), "erased_at": past.erased_at(entry.position)}
         for entry in entries
     )
-    return Answer(None, text, lines, streams=True, follows=given.follow, columns=LOG_COLUMNS)
+    return CommandResult(None, text, lines, streams=True, follows=given.follow, columns=LOG_COLUMNS)
 
 
-def _entries(call: Call, past: Past) -> Iterator[Entry]:
+def _entries(call: Invocation, past: Past) -> Iterator[Entry]:
     """Yield the entries after the requested position; to follow, wait for new entries of any writer."""
     given = call.given
     after, through = -1 if given.after is None else given.after, past.position
@@ -90,7 +90,7 @@ def _entries(call: Call, past: Past) -> Iterator[Entry]:
 
 
 def wait(milliseconds: int) -> None:
-    """Wait, unless the reader of our output goes away meanwhile: there would be no entry to notice it by."""
+    """Wait, but stop when the reader of the output goes away: there may be no entry to write."""
     import select
 
     try:
@@ -115,13 +115,13 @@ def _summary(entry: Entry, paper: Paper, past: Past) -> str:
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
-def fingerprint(call: Call) -> Answer:
+def fingerprint(call: Invocation) -> CommandResult:
     """Print one digest of the whole state."""
     given = call.given
     found: str | None = None
     if given.as_of is None and given.valid_at is None and not given.provenance:
         try:
-            # The ledger keeps the tree it made and brings it up to date, so asking again is quick.
+            # the ledger caches the tree and extends it, so a repeated call is fast
             ledger: Past = call.ledger(UPDATE)
             found = call.ask(ledger)
         except Unavailable:
@@ -130,10 +130,10 @@ def fingerprint(call: Call) -> Answer:
         ledger = call.past()
         found = call.ask(ledger)
     answer = {"fingerprint": found, "position": ledger.position, "provenance": given.provenance}
-    return Answer(answer, lambda paper: paper.line(answer["fingerprint"]))
+    return CommandResult(answer, lambda paper: paper.line(answer["fingerprint"]))
 
 
-def rebuild(call: Call) -> Answer:
+def rebuild(call: Invocation) -> CommandResult:
     """Merge everything again from the log, and compare."""
     ledger = call.ledger(UPDATE)
     with bar("Rebuilding", "entries") as tell:
@@ -147,10 +147,10 @@ def rebuild(call: Call) -> Answer:
         for entity in found.repaired:
             paper.line(f"  repaired: {entity}", YELLOW)
 
-    return Answer(found.to_json(), text, code=wire.DONE if found.agreed else wire.FOUND_SOMETHING)
+    return CommandResult(found.to_json(), text, code=wire.DONE if found.agreed else wire.FOUND_SOMETHING)
 
 
-def sql(call: Call) -> Answer:
+def sql(call: Invocation) -> CommandResult:
     """Run one SELECT over the documented tables."""
     found = call.ask(call.past())
     note = (
@@ -168,10 +168,10 @@ def sql(call: Call) -> Answer:
         if note is not None:
             paper.line(note, YELLOW)
 
-    return Answer(found.to_json(), text, lines=list(found), note=note, columns=found.columns)
+    return CommandResult(found.to_json(), text, lines=list(found), note=note, columns=found.columns)
 
 
-def prove_order(call: Call) -> Answer:
+def prove_order(call: Invocation) -> CommandResult:
     """Compare the states that other orders of arrival end in."""
     ledger = call.ledger(READ)
     with bar("Proving", "orders") as tell:
@@ -185,10 +185,10 @@ def prove_order(call: Call) -> Answer:
             paper.line(said + f"{len(proof.differing)} of them end in a different state", RED)
             paper.line(f"  seeds: {', '.join(map(str, proof.differing))}")
 
-    return Answer(proof.to_json(), text, code=wire.DONE if proof.holds else wire.FOUND_SOMETHING)
+    return CommandResult(proof.to_json(), text, code=wire.DONE if proof.holds else wire.FOUND_SOMETHING)
 
 
-def migrate(call: Call) -> Answer:
+def migrate(call: Invocation) -> CommandResult:
     """Set the database up."""
     from woodrat.engines.open import is_postgres
 
@@ -211,10 +211,10 @@ def migrate(call: Call) -> Answer:
         else:
             paper.line(f"Made the tables of {path}, layout {after}.", GREEN)
 
-    return Answer(found, text)
+    return CommandResult(found, text)
 
 
-def _migrate_server(url: str) -> Answer:
+def _migrate_server(url: str) -> CommandResult:
     """Set a database of a PostgreSQL server up."""
     from woodrat.engines.open import check_driver
 
@@ -239,10 +239,10 @@ def _migrate_server(url: str) -> Answer:
             paper.line(f"Made the schema and the tables of {done.db}, layout {done.after}.", GREEN)
         paper.line(f"pgvector: {done.pgvector}.")
 
-    return Answer(found, text)
+    return CommandResult(found, text)
 
 
-def _distribution(url: str) -> Answer:
+def _distribution(url: str) -> CommandResult:
     """Print the statements that spread a database over nodes by tenant."""
     from woodrat.engines.open import check_driver
 
@@ -250,10 +250,10 @@ def _distribution(url: str) -> Answer:
     from woodrat.engines.postgres.distribution import ddl
 
     statements = ddl(url)
-    return Answer(statements, lambda paper: paper.line(statements.rstrip("\n")), plain=True)
+    return CommandResult(statements, lambda paper: paper.line(statements.rstrip("\n")), plain=True)
 
 
-def doctor(call: Call) -> Answer:
+def doctor(call: Invocation) -> CommandResult:
     """Print the configuration of this command line."""
     chosen = "--db" if call.given.db is not None else "WOODRAT_DB" if call.db is not None else "default"
     found: dict[str, Any] = {
@@ -331,7 +331,7 @@ def doctor(call: Call) -> Answer:
             for line in found["problem"].split("\n"):
                 paper.line(f"  problem: {line}", RED)
 
-    return Answer(found, text, code=code)
+    return CommandResult(found, text, code=code)
 
 
 def _progress(position: int, lacking: int) -> str:
@@ -343,7 +343,7 @@ def _progress(position: int, lacking: int) -> str:
     return f"{lacking} {'entry' if lacking == 1 else 'entries'} behind; its next use catches up"
 
 
-def _server_facts(call: Call) -> dict[str, Any]:
+def _server_facts(call: Invocation) -> dict[str, Any]:
     """Return the health of a server: the position of its log shows that it answers and accepts this key."""
     position = call.past().position
     return {
@@ -356,8 +356,8 @@ def _server_facts(call: Call) -> dict[str, Any]:
     }
 
 
-def _key_facts(call: Call) -> dict[str, Any]:
-    """Return the folder of keys, the verifier key and every file there; no secret is shown."""
+def _key_facts(call: Invocation) -> dict[str, Any]:
+    """Return the folder of keys, the verifier key and the paths of all files; no secret is shown."""
     from woodrat.proofs.verbs.folder import keys_folder
 
     folder = keys_folder(call.keys)
@@ -372,8 +372,8 @@ def _key_facts(call: Call) -> dict[str, Any]:
     return found
 
 
-def _addresses(call: Call) -> list[str]:
-    """Return the addresses that a server on this database sends to: those of its webhooks, and no others."""
+def _addresses(call: Invocation) -> list[str]:
+    """Return the addresses of the webhooks of this database, the only ones that a server sends to."""
     from woodrat.api.ledger import Ledger
     from woodrat.clock import SystemClock
     from woodrat.ledger.own_policy import registry
@@ -384,7 +384,7 @@ def _addresses(call: Call) -> list[str]:
     return sorted({hook.url for hook in Hooks(ledger, clock).all()})
 
 
-def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
+def _engine_facts(call: Invocation, path: str | None) -> dict[str, Any]:
     """Return the engine's name, versions and settings; an existing database is opened to see that it can be."""
     from woodrat.clock import SystemClock
     from woodrat.ledger.clock_skew import skew_of
@@ -417,7 +417,7 @@ def _engine_facts(call: Call, path: str | None) -> dict[str, Any]:
     }
 
 
-def _server_engine_facts(call: Call) -> dict[str, Any]:
+def _server_engine_facts(call: Invocation) -> dict[str, Any]:
     """Return the name of an engine without a file, and the settings of its server, if it has one."""
     from woodrat.clock import SystemClock
     from woodrat.ledger.clock_skew import skew_of
@@ -432,7 +432,7 @@ def _server_engine_facts(call: Call) -> dict[str, Any]:
     try:
         settings["purged"] = purged = engine.purged()
     except WoodratError:
-        settings["purged"] = "not known: whoever logged in may not act as the owner"
+        settings["purged"] = "not known: this login may not act as the owner"
     clock = skew_of(engine, ledger.tenant, SystemClock())
     return {"engine": engine.name, "settings": settings, **_index_facts(ledger, purged=purged), "clock": clock}
 
@@ -459,7 +459,7 @@ def _unfinished_erasure(view: View, *, purged: bool) -> str | None:
     if purged and not is_pending(view):
         return None
     left = (
-        "The files have not been searched for what went, or the search found something"
+        "The files have not been searched for the erased bytes, or the search found some"
         if purged
         else "Some of its bytes are still in the files"
     )
@@ -477,13 +477,13 @@ def _long_write_ahead_log(path: str) -> str | None:
     if size < LARGE_BYTES:
         return None
     return (
-        f"{path}-wal has grown to {size} bytes, because somebody has been reading an old state for long. No data is at "
+        f"{path}-wal has grown to {size} bytes, because a reader has kept an old state open for long. No data is at "
         "risk. End long reads, such as open views and exports; the next write then shrinks the file."
     )
 
 
 def _file_facts(path: str) -> dict[str, Any]:
-    """Return properties of the file, read through a connection of its own."""
+    """Return properties of the file, read through a separate connection."""
     from woodrat.engines.sqlite.connection import translated
     from woodrat.engines.sqlite.readonly_file import connect_readonly, is_readonly
 

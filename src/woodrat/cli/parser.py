@@ -1,4 +1,4 @@
-"""Parser: argparse over the table of commands; every mistake becomes a refusal in the one format errors have."""
+"""Parser: argparse over the table of commands; every mistake becomes a refusal in the one error format."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WIDTH, INDENT = 80, " " * 6
 NAME_WIDTH = 17
 """How wide the column of names is in a list of commands."""
 CUTOFF = 0.7
-"""How alike two names must be, from 0 to 1, for one to be suggested for the other."""
+"""Least similarity of two names, from 0 to 1, for a suggestion."""
 FORMERLY_ALONE = {"backup": "create"}
 """Groups whose first word people type alone, as in `woodrat backup FILE`, with the intended command."""
 SUGGESTED_MAX = 3
-"""How many commands are suggested at most."""
+"""Most suggested commands."""
 _DESCRIPTION = "An append-only, provable record of what agents believed, read, decided and did."
 _EPILOG = """\
 REF   an entity: type/key, or an ent_ id; reads also take a name or another
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that refuses instead of exiting."""
 
     mixes = False
-    """Whether options may stand between the other arguments, as they may for a command."""
+    """Whether options may come between the other arguments, as for a command."""
     summary: str | None = None
     """The help, where it is not laid out by argparse: that of the program and of a group."""
 
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; where options may stand anywhere, as `parse_known_intermixed_args` does, which itself calls this."""
+        """Parse; options may come anywhere, as in `parse_known_intermixed_args`, which itself calls this."""
         if not self.mixes or "--" in (args or ()):
             return super().parse_known_args(args, namespace)
         self.mixes = False
@@ -83,7 +83,7 @@ _MESSAGES = (
     (r"argument (\S+): expected one argument", "{0} needs a value", "Add it after the option."),
     (r"argument (\S+): expected at least one argument", "{0} needs a value", "Add at least one."),
     (r"argument (\S+): ignored explicit argument '(.*)'", '{0} takes no value, got "{1}"', "Leave the value out."),
-    (r"the following arguments are required: (.*)", "missing: {0}", "Add what is missing."),
+    (r"the following arguments are required: (.*)", "missing: {0}", "Add the missing arguments."),
 )
 """Messages of argparse, in our words: problem and remedy."""
 
@@ -96,7 +96,7 @@ def _plain(message: str, prog: str) -> tuple[str, str]:
         if name == "COMMAND":
             return f'unknown command "{got}"', _suggested_command(got, prog.removeprefix("woodrat").strip())
         near = _closest(got, known)
-        return f'{name} is one of {", ".join(known)}, got "{got}"', "" if near is None else f"Did you mean {near}?"
+        return f'{name} must be one of {", ".join(known)}, got "{got}"', "" if near is None else f"Did you mean {near}?"
     for pattern, problem, remedy in _MESSAGES:
         if match := re.fullmatch(pattern, message, re.DOTALL):
             return problem.format(*match.groups()), remedy
@@ -147,7 +147,7 @@ def _for_argparse(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _everywhere(parser: argparse.ArgumentParser, default: Any) -> None:
-    """Add the options that may stand before or after the command; below the top they say nothing unless given."""
+    """Add the options that may come before or after the command; on a subcommand they have no default."""
     group = parser.add_argument_group("options of every command")
     for names, settings in EVERYWHERE:
         group.add_argument(*names, default=default, **settings)
@@ -220,7 +220,7 @@ def _check_options(words: Sequence[str], command: str) -> None:
     if known_command is not None:
         known.update(name for names, _ in arguments_of(known_command) for name in names)
     elif command:
-        return  # what is wrong is the command
+        return  # the unknown word is the command
     else:
         known.add("--version")
     faults = []
@@ -235,11 +235,11 @@ def _check_options(words: Sequence[str], command: str) -> None:
         raise Refused(faults, NOTHING_DONE)
 
 
-# What somebody who typed an unknown command or option most likely meant; close matches only
+# Likely intended commands or options; close matches only
 
 
 def _closest(text: str, known: Iterable[str]) -> str | None:
-    """Return the one of the known names that is closest to a text; none when none is close."""
+    """Return the closest known name; None if none is close."""
     import difflib
 
     near = difflib.get_close_matches(text, list(known), 1, CUTOFF)
@@ -247,7 +247,7 @@ def _closest(text: str, known: Iterable[str]) -> str | None:
 
 
 def _suggested_command(typed: str, group: str) -> str:
-    """Return the sentence that leads from an unknown command to a known one; empty when nothing is close."""
+    """Return a suggestion for an unknown command; empty when none is close."""
     every = [command.words for command in COMMANDS]
     whole = f"{group} {typed}".strip()
     meant: list[str] = []
@@ -272,7 +272,7 @@ def _suggested_command(typed: str, group: str) -> str:
 
 
 def _suggested_option(typed: str, known: Iterable[str]) -> str:
-    """Return the sentence that leads from an unknown option to a known one; empty when nothing is close."""
+    """Return a suggestion for an unknown option; empty when none is close."""
     options = list(known)
     other = OTHER_NAMES.get(typed)
     if other is not None and (not other.startswith("-") or other.partition(" ")[0] in options):

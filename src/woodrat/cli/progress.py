@@ -20,8 +20,8 @@ def bar(what: str, unit: str, *, at_once: bool = True) -> Iterator[Tell | None]:
     """Yield a function that draws a bar on standard error, such as `Rebuilding [###···] 42 of 100 entries`; None in a
     pipe.
 
-    Work that is rarely long draws nothing before its first progress, instead of `at_once`. The bar is wiped at the end,
-    however the work ends, so that later output stands where it would have stood.
+    Work that is rarely long draws nothing before its first progress, instead of `at_once`. The bar is always wiped at
+    the end, so that later output starts where it would have without a bar.
     """
     stream = sys.stderr
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
@@ -32,7 +32,7 @@ def bar(what: str, unit: str, *, at_once: bool = True) -> Iterator[Tell | None]:
 
     def draw(text: str) -> None:
         nonlocal drawn
-        # Only what changes is drawn, so a million steps cost no more than the columns of the bar and its percents.
+        # Draw only on a change, so a million steps cost no more than the columns and percents of the bar.
         if text != drawn:
             shorter, drawn = len(drawn) - len(text), text
             stream.write("\r" + text + " " * shorter)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
-from woodrat.cli.command import READ, UPDATE, Answer, Call
+from woodrat.cli.command import READ, UPDATE, CommandResult, Invocation
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper
 from woodrat.engines import private
 from woodrat.errors import Fault, Refused, Unavailable
@@ -21,7 +21,7 @@ VERIFIERS = ("woodrat_verify.py", "woodrat-verify.mjs")
 """The stand-alone verifiers, as files of the package."""
 
 
-def init(call: Call) -> Answer:
+def init(call: Invocation) -> CommandResult:
     """Make the keys that are not there yet."""
     from woodrat.proofs.verbs import keys
 
@@ -38,19 +38,19 @@ def init(call: Call) -> Answer:
         if found.verifier is None:
             paper.line(f"There is no signer: {keys.NO_EXTRA} Then run init again.", YELLOW)
             return
-        paper.line("Give this verifier key to whoever checks your capsules, over a channel they trust:")
+        paper.line("Give this verifier key to everyone who checks your capsules, over a channel they trust:")
         paper.line(f"  {found.verifier}", BOLD)
         paper.line(
-            "Back this folder up, separately from the database. Whoever has signer.key can sign in your name; without "
-            "seen/, a truncated database would go unnoticed.",
+            "Back this folder up, separately from the database. Anyone with signer.key can sign in your name; "
+            "without seen/, a truncated database would go unnoticed.",
             DIM,
         )
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def checkpoint(call: Call) -> Answer:
-    """Sign the log as it is now."""
+def checkpoint(call: Invocation) -> CommandResult:
+    """Sign the current log."""
     new_epoch = call.given.new_epoch
     path = None if call.is_served else call.path
     # A file of 0 bytes that is accepted becomes a ledger; otherwise nothing is written to the database.
@@ -65,10 +65,10 @@ def checkpoint(call: Call) -> Answer:
         for line in signed.note.rstrip("\n").split("\n"):
             paper.line(line)
 
-    return Answer(signed.to_json(), text)
+    return CommandResult(signed.to_json(), text)
 
 
-def prove(call: Call) -> Answer:
+def prove(call: Invocation) -> CommandResult:
     """Prove that an entry is in the log, or that one checkpoint extends another."""
     given = call.given
     if (given.what is None) is (given.old is None):
@@ -92,7 +92,7 @@ def prove(call: Call) -> Answer:
     return _document(call, found, told)
 
 
-def capsule(call: Call) -> Answer:
+def capsule(call: Invocation) -> CommandResult:
     """Write one file that proves a run, a decision, an observation or a field."""
     found = call.ask(_ledger(call))
     size = found.checkpoint.checkpoint.size
@@ -106,7 +106,7 @@ def capsule(call: Call) -> Answer:
     return _document(call, found, told, beside)
 
 
-def _document(call: Call, found: Any, told: str, beside: list[str] | None = None) -> Answer:
+def _document(call: Invocation, found: Any, told: str, beside: list[str] | None = None) -> CommandResult:
     """Write a document to its file, and describe it on a terminal; without a file it is the answer itself."""
     out, data = call.given.out, found.to_bytes()
     if out is None or out == STANDARD:
@@ -114,7 +114,7 @@ def _document(call: Call, found: Any, told: str, beside: list[str] | None = None
         def whole(paper: Paper) -> None:
             paper.line(data.decode().rstrip("\n"))
 
-        return Answer(None, whole, plain=True)
+        return CommandResult(None, whole, plain=True)
     _write(out, data)
 
     def text(paper: Paper) -> None:
@@ -123,10 +123,10 @@ def _document(call: Call, found: Any, told: str, beside: list[str] | None = None
         for path in beside or ():
             paper.line(f"  {path}", DIM)
 
-    return Answer({"out": out, "bytes": len(data), "says": told, "verifiers": beside or []}, text)
+    return CommandResult({"out": out, "bytes": len(data), "says": told, "verifiers": beside or []}, text)
 
 
-def _ledger(call: Call) -> Ledger:
+def _ledger(call: Invocation) -> Ledger:
     """Return the ledger read-only: the memory of the signer is beside the keys."""
     return call.ledger(READ)
 
@@ -161,5 +161,7 @@ def _write(path: str, data: bytes) -> None:
         os.replace(partial, path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        message = f"{path}: {reason}. What was signed stays signed; no file was written. Name another with --out."
+        message = (
+            f"{path}: {reason}. The signed checkpoint stays valid; no file was written. Name another file with --out."
+        )
         raise Unavailable(message, {"path": path}) from error

@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from woodrat.canon.form import Json
 
 BATCH_RECORDS: Final = 1_000
-"""Records per batch; the last one may have fewer, and so may batches of long records."""
+"""Records per batch; the last batch may have fewer, and so may batches of long records."""
 BATCH_BYTES: Final = 4 * 1_048_576
-"""From how many bytes of lines on a batch is full."""
+"""Bytes of lines from which a batch is full."""
 LINE_BYTES_MAX: Final = 16 * 1_048_576
 """Longest line that is read; a record of this length is refused anyway."""
 FAULTS_MAX: Final = 1_000
-"""After how many faults the rest of a file is not looked at."""
+"""Faults after which the rest of a file is skipped."""
 
 
 @dataclass(slots=True)
-class Batch:
-    """Records that are stored together, and the lines they stand on."""
+class RecordBatch:
+    """Records stored together, and their line numbers."""
 
     number: int
     """Which batch of the file it is, from 1."""
     records: list[Any] = field(default_factory=list)
     """The records."""
     lines: list[int] = field(default_factory=list)
-    """The number of the line that each of them stands on."""
+    """The line number of each record."""
     faults: list[Fault] = field(default_factory=list)
     """Faults of lines that are not JSON."""
     size: int = 0
@@ -48,7 +48,7 @@ class Batch:
 
 
 class RecordFile:
-    """A file of records as it is read, or standard input."""
+    """A file of records, or standard input, during reading."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -99,7 +99,7 @@ class RecordFile:
         data += self._stream.read(max(inputs.INPUT_BYTES_MAX + 1 - len(data), 0))
         if len(data) > inputs.INPUT_BYTES_MAX:
             problem = f"{shown(self.name)} is one JSON value of more than {inputs.INPUT_BYTES_MAX} bytes"
-            remedy = "Write one record per line (JSONL): then it is read and stored in batches, whatever its length."
+            remedy = "Write one record per line (JSONL): such files of any length are stored in batches."
             raise Refused([Fault("--file", problem, remedy)])
         if not data.strip():
             raise self._empty()
@@ -108,15 +108,15 @@ class RecordFile:
     def _empty(self) -> Refused:
         return Refused([Fault(self.name, "it is empty", "Send a JSON list of records, or one record per line.")])
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RecordBatch]:
         """Yield the records in batches that depend on the file alone: the same file has the same batches again."""
-        batch = Batch(1)
+        batch = RecordBatch(1)
         for number, data in enumerate(self._lines(), 1):
             if not data.strip():
                 continue
             if batch.is_full:
                 yield batch
-                batch = Batch(batch.number + 1)
+                batch = RecordBatch(batch.number + 1)
             batch.size += len(data)
             if len(data) > LINE_BYTES_MAX:
                 problem = f"the line has more than {LINE_BYTES_MAX} bytes"
@@ -155,7 +155,7 @@ class RecordFile:
             raise Refused(faults)
         return count
 
-    def placed(self, refusal: Refused, batch: Batch) -> list[Fault]:
+    def placed(self, refusal: Refused, batch: RecordBatch) -> list[Fault]:
         """Return the faults of a batch that was refused, by the lines of the file."""
         faults = []
         for fault in refusal.faults:

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 from woodrat.cli import inputs
-from woodrat.cli.command import READ, Answer, Call
+from woodrat.cli.command import READ, CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import DIM, GREEN, RED, Paper
 from woodrat.errors import Fault, Refused
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from woodrat.replay.result import ReplayedRun, TextDifference
 
 SHOWN_MAX = 100
-"""How many of the runs that differ are printed for people."""
+"""Most differing runs that are printed."""
 DIFFS_MAX = 5
-"""Of how many of them the words that differ are printed."""
+"""Most of these whose differing words are printed."""
 
 
-def replay(call: Call) -> Answer:
+def replay(call: Invocation) -> CommandResult:
     """Run an agent's function again on recorded runs, and compare."""
     from woodrat.replay import verbs as recorded
 
@@ -35,7 +35,7 @@ def replay(call: Call) -> Answer:
     agent = inputs.function(given.function, "--with")
     ledger = call.ledger(READ)
     runs = given.runs or recorded.outer_runs(ledger.context, **asked)
-    # What the agent prints must not end up in the answer.
+    # the agent's own output must not mix with the answer
     with redirect_stdout(sys.stderr), bar("Replaying", "runs") as tell:
         found = recorded.replay(
             ledger.run_log(),
@@ -64,7 +64,7 @@ def replay(call: Call) -> Answer:
         paper.line(found.summary(), GREEN if found.same else RED)
 
     code = wire.DONE if found.same else wire.FOUND_SOMETHING
-    return Answer(found.to_json(), text, [run.to_json() for run in found.runs], code=code)
+    return CommandResult(found.to_json(), text, [run.to_json() for run in found.runs], code=code)
 
 
 def _difference(run: ReplayedRun) -> TextDifference | None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.canon import moment
-from woodrat.cli.command import Answer
+from woodrat.cli.command import CommandResult
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, comparison, fields, time, value
 from woodrat.errors import Fault, Refused
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from woodrat.runs.summary import RunChoice
 
 STYLES: Final[Mapping[str, str]] = {"error": RED, "interrupted": YELLOW, "cancelled": YELLOW}
-"""How runs are shown, by how they stand."""
+"""How each status of a run is shown."""
 LINE_CHARACTERS_MAX: Final = 200
-"""How much of a step its line shows; `--step` shows all of it."""
+"""Longest excerpt of a step in its line; `--step` shows all of it."""
 ASKED_CHARACTERS_MAX: Final = 60
-"""How much of a user's message the line of a model's call shows."""
+"""Longest excerpt of a user's message in the line of a model call."""
 FLIPS_SHOWN_MAX: Final = 5
 """Number of printed changes that would have flipped a decision."""
 
@@ -111,7 +111,7 @@ def _about(r: RunRecord) -> dict[str, str | None]:
 
 
 def _print_steps(paper: Paper, r: RunRecord, steps: tuple[RunStep, ...]) -> None:
-    """Print one line for each step; columns in which nothing is recorded are left out."""
+    """Print one line for each step; empty columns are omitted."""
 
     columns: dict[str, list[str]] = {
         "STEP": [str(step.number) for step in steps],
@@ -136,11 +136,11 @@ def _after(start: str | None, at: str | None) -> str:
 
 
 def _line(paper: Paper, step: RunStep) -> str:
-    line = " ".join(_what(paper, step).split())
+    line = " ".join(_step_text(paper, step).split())
     return line if len(line) <= LINE_CHARACTERS_MAX else line[: LINE_CHARACTERS_MAX - 1] + "…"
 
 
-def _what(paper: Paper, step: RunStep) -> str:
+def _step_text(paper: Paper, step: RunStep) -> str:
     """Return a step as text."""
     from woodrat.runs.origin import call_words
     from woodrat.runs.steps import Decision, ModelCall, Note, Read, ToolCall
@@ -154,7 +154,7 @@ def _what(paper: Paper, step: RunStep) -> str:
         case ToolCall() as call:
             return f"{call_words(call)} → {_outcome(call.errored, call.error, call.preview, 'result')}"
         case ModelCall() as call:
-            question = _asked(call)
+            question = _user_message(call)
             named = " ".join(filter(None, (call.model, f"“{question}”" if question else None)))
             return f"{named} → ".lstrip() + _outcome(
                 call.errored, call.error, (call.preview or "").removeprefix("→ ") or None, "response"
@@ -184,7 +184,7 @@ def _style(step: RunStep) -> str:
     return YELLOW if getattr(step.part, "begun", False) else ""
 
 
-def _asked(call: ModelCall) -> str | None:
+def _user_message(call: ModelCall) -> str | None:
     """Return the beginning of the user's last words, if a model was to answer them."""
     from woodrat.runs import messages
 
@@ -197,7 +197,7 @@ def _asked(call: ModelCall) -> str | None:
 # One step
 
 
-def step_answer(record: RunRecord, number: int) -> Answer:
+def step_answer(record: RunRecord, number: int) -> CommandResult:
     """Return one step of a run with everything that is recorded of it."""
     from woodrat.runs.step_order import numbered_steps
 
@@ -210,7 +210,7 @@ def step_answer(record: RunRecord, number: int) -> Answer:
     found = step
     told = {"writes": [w.to_json() for w in step.part]} if isinstance(step.part, tuple) else step.part.to_json()
     place = {"run": record.id, "number": number, "kind": step.kind}
-    return Answer({**place, **told}, lambda paper: _print_step(paper, record, found))
+    return CommandResult({**place, **told}, lambda paper: _print_step(paper, record, found))
 
 
 def _print_step(paper: Paper, record: RunRecord, step: RunStep) -> None:
@@ -312,7 +312,7 @@ def _print_messages(paper: Paper, found: Json) -> None:
 
 
 def print_decision(paper: Paper, decision: Decision) -> None:
-    """Print why a decision came out as it did, and how near it was to another choice."""
+    """Print the reasons of a decision, and how near it was to another choice."""
     from woodrat.runs import operators
 
     if decision.evidence:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs, run_page
-from woodrat.cli.command import CREATE, UPDATE, Answer, Call, at_moment
+from woodrat.cli.command import CREATE, UPDATE, CommandResult, Invocation, at_moment
 from woodrat.cli.tables import BOLD, DIM, GREEN, RED, YELLOW, Paper, time, value
 from woodrat.errors import Fault, Refused, Unavailable
 from woodrat.server import wire
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 NO_READ = "Nothing was read."
 NOT_RECORDED = "Nothing was recorded."
 SHOWN_LEFT_OUT = 20
-"""How many of the runs that an export left out are printed."""
+"""Most runs excluded from an export that are printed."""
 
 
-def refuse_valid_at(call: Call) -> None:
+def refuse_valid_at(call: Invocation) -> None:
     """Refuse `--valid-at`, which runs do not have."""
     given = call.given
     if given.valid_at is not None:
@@ -34,7 +34,7 @@ def refuse_valid_at(call: Call) -> None:
         raise Refused([Fault(f"woodrat {given.command.words}", problem, "Use --as-of.")], NO_READ)
 
 
-def runs_of(call: Call, *, update: bool = False) -> Past:
+def runs_of(call: Invocation, *, update: bool = False) -> Past:
     """Return the ledger, opened for writing if possible, so that its index of runs can catch up.
 
     The past is opened read-only, unless the result is to be recorded (`update`).
@@ -50,7 +50,7 @@ def runs_of(call: Call, *, update: bool = False) -> Past:
     return call.past()
 
 
-def runs(call: Call) -> Answer:
+def runs(call: Invocation) -> CommandResult:
     """List runs, the latest first."""
     past = runs_of(call)
     page = call.ask(past)
@@ -81,7 +81,7 @@ def runs(call: Call) -> Answer:
 
     rows = [record.to_json() for record in page.items]
     note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
-    return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
+    return CommandResult(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
 def _decided(record: RunSummary) -> str:
@@ -96,7 +96,7 @@ def _agents(record: RunSummary) -> str:
     return (record.agent or "") + (f" ({', '.join(inside)})" if inside else "")
 
 
-def run(call: Call) -> Answer:
+def run(call: Invocation) -> CommandResult:
     """Show one run."""
     given = call.given
     record = call.ask(runs_of(call))
@@ -113,7 +113,7 @@ def run(call: Call) -> Answer:
             for line in json.dumps(snapshot, indent=2).split("\n"):
                 paper.line(line)
 
-        return Answer(snapshot, whole)
+        return CommandResult(snapshot, whole)
     if given.projection is not None:
         from woodrat.runs.projection import project
         from woodrat.runs.words import tokens
@@ -125,13 +125,13 @@ def run(call: Call) -> Answer:
             for line in told.split("\n"):
                 paper.line(line)
 
-        return Answer(answer, lines)
+        return CommandResult(answer, lines)
     if given.budget is not None:
         raise Refused([Fault("--budget", "it needs --projection", "Add --projection decisions.")], NO_READ)
-    return Answer(record.to_json(), lambda paper: run_page.print_run(paper, record))
+    return CommandResult(record.to_json(), lambda paper: run_page.print_run(paper, record))
 
 
-def record(call: Call) -> Answer:
+def record(call: Invocation) -> CommandResult:
     """Record runs that happened elsewhere."""
     files = call.given.document
     if "-" in files and len(files) > 1:
@@ -145,16 +145,16 @@ def record(call: Call) -> Answer:
         for id in found:
             paper.line(f"Imported {id}.", GREEN)
 
-    return Answer(wire.listing(found), text)
+    return CommandResult(wire.listing(found), text)
 
 
-def judge(call: Call) -> Answer:
+def judge(call: Invocation) -> CommandResult:
     """Judge a run, or compare its writes with a state known to be good."""
     given = call.given
     ledger = call.ledger(UPDATE)
     if given.verdict is None:
         if given.against is None:
-            problem = "there is neither a verdict nor anything to compare with"
+            problem = "there is neither a verdict nor a moment to compare with"
             raise Refused([Fault("good|bad", problem, "Add good or bad after the run, or --against a tag.")])
         further = {"--preferred": given.preferred, "--by": given.by, "--score": given.score, "--about": given.about}
         for option, stated in further.items():
@@ -172,15 +172,15 @@ def judge(call: Call) -> Answer:
         if judgement.evaluation is not None:
             paper.line(f"  {judgement.evaluation}; `woodrat show` shows it", DIM)
 
-    return Answer({"run": given.run, **judgement.to_json()}, text)
+    return CommandResult({"run": given.run, **judgement.to_json()}, text)
 
 
-def resume(call: Call) -> Answer:
+def resume(call: Invocation) -> CommandResult:
     """Carry on an interrupted run with the agent's function."""
     given = call.given
     agent = inputs.function(given.function, "--with")
     ledger = call.ledger(UPDATE)
-    # What the agent prints must not end up in the answer.
+    # the agent's own output must not mix with the answer
     with redirect_stdout(sys.stderr):
         found = ledger.runs.resume(given.run, agent, on_unknown=given.on_unknown)
 
@@ -192,10 +192,10 @@ def resume(call: Call) -> Answer:
         if found.answer is not None:
             paper.line(f"  answer: {value(found.answer)}")
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def fork(call: Call) -> Answer:
+def fork(call: Invocation) -> CommandResult:
     """Run again from a step of a recorded run, with something edited there."""
     given = call.given
     agent = inputs.function(given.function, "--with")
@@ -217,10 +217,10 @@ def fork(call: Call) -> Answer:
             paper.line(f"  answer: {value(found.answer)}")
         paper.line(f"  woodrat runs diff {found.parent} {found.run}", DIM)
 
-    return Answer(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
+    return CommandResult(found.to_json(), text, code=wire.DONE if done else wire.FOUND_SOMETHING)
 
 
-def why(call: Call) -> Answer:
+def why(call: Invocation) -> CommandResult:
     """Show the decisions about an entity, and their evidence."""
     given = call.given
     past = runs_of(call)
@@ -237,7 +237,7 @@ def why(call: Call) -> Answer:
 
     rows = [reason.to_json() for reason in page.items]
     note = None if page.cursor is None else f"More: add --cursor {page.cursor}"
-    return Answer(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
+    return CommandResult(wire.listing(rows, page.position, page.cursor), text, rows, note=note)
 
 
 def _reason(paper: Paper, reason: Reason) -> None:
@@ -254,7 +254,7 @@ def _reason(paper: Paper, reason: Reason) -> None:
         paper.line(f"  answer: {value(reason.answer)}", GREEN)
 
 
-def export_training(call: Call) -> Answer:
+def export_training(call: Invocation) -> CommandResult:
     """Write rows for training a model."""
     from woodrat.cli.progress import bar
 
@@ -270,22 +270,22 @@ def export_training(call: Call) -> Answer:
             progress=tell,
         )
     if to_output:
-        # The rows are the output; what became of them is told beside it.
+        # the rows are the output; the summary goes to standard error
         sys.stdout.flush()
         sys.stderr.write(_summary(found) + "\n")
-        return Answer(None, lambda paper: None, plain=True)
+        return CommandResult(None, lambda paper: None, plain=True)
 
     def text(paper: Paper) -> None:
         paper.line(_summary(found), GREEN if found.rows else YELLOW)
         for item in found.left_out[:SHOWN_LEFT_OUT]:
             named = f": {', '.join(map(paper.id, item.observations))}" if item.observations else ""
-            paper.line(f"  left out {paper.id(item.run)}: {item.reason}{named}", DIM)
+            paper.line(f"  excluded {paper.id(item.run)}: {item.reason}{named}", DIM)
         if found.left_out_count > SHOWN_LEFT_OUT:
             paper.line(f"  … and {found.left_out_count - SHOWN_LEFT_OUT} more; -o json lists them", DIM)
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
 def _summary(found: Exported) -> str:
     where = f" to {found.out}" if found.out is not None else ""
-    return f"Wrote {found.rows} rows of {found.runs} runs{where}; left out {found.left_out_count} runs."
+    return f"Wrote {found.rows} rows of {found.runs} runs{where}; excluded {found.left_out_count} runs."

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import CommandResult, Invocation
 from woodrat.cli.runs import NO_READ, runs_of
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, value
 from woodrat.errors import Fault, NotFound, Refused
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MARKS = {"same": "", "differs": "|", "first": "<", "second": ">"}
 """The mark beside a row."""
 SET_ASIDE_MAX = 8
-"""How many of the values that were set aside are named; JSON has them all."""
+"""Most ignored values that are listed; JSON has them all."""
 SHARED_CHARACTERS_MAX = 12
-"""How much two sides of a row that differ have in common before that is left out on a terminal."""
+"""How long an equal part of two differing sides may be before a terminal omits it."""
 CLUSTERS_MAX = 10
-"""How many clusters are shown beside each other, the largest first."""
+"""Most clusters beside each other, the largest first."""
 
 
-def group(call: Call) -> Answer:
+def group(call: Invocation) -> CommandResult:
     """Group runs by their behaviour."""
     given = call.given
     chosen = any(name not in ("runs", "reward_min") for name in call.arguments())
@@ -38,12 +38,12 @@ def group(call: Call) -> Answer:
         raise Refused([Fault("RUN", "no runs to group", remedy)], NO_READ)
     runs = [_run(word) for word in given.runs] or None
     past = _ledger(call, [None] if chosen else runs or [])
-    crowd = _placed(given.runs, lambda: call.ask(past, runs=runs))
+    crowd = _read_other_run(given.runs, lambda: call.ask(past, runs=runs))
     code = wire.FOUND_SOMETHING if given.exit_code and not crowd.same else wire.DONE
-    return Answer(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
+    return CommandResult(crowd.to_json(), lambda paper: show_crowd(paper, crowd), code=code)
 
 
-def diff(call: Call) -> Answer:
+def diff(call: Invocation) -> CommandResult:
     """Show two runs side by side, and where they diverge."""
     given = call.given
     elsewhere = given.other_db is not None or given.other_tenant is not None
@@ -53,12 +53,12 @@ def diff(call: Call) -> Answer:
         raise Refused([Fault("RUN", "no run to compare with", remedy)], NO_READ)
     words = words or _last_two(runs_of(call))
     first, second = (_run(word) for word in words)
-    with Call(_other(call)) if elsewhere else _Nowhere() as other:
+    with Invocation(_other(call)) if elsewhere else _Nowhere() as other:
         past = _ledger(call, [first, second])
         within = None if other is None else runs_of(other)
-        found = _placed(words, lambda: call.ask(past, first=first, second=second, other=within))
+        found = _read_other_run(words, lambda: call.ask(past, first=first, second=second, other=within))
     code = wire.FOUND_SOMETHING if given.exit_code and not found.same else wire.DONE
-    return Answer(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
+    return CommandResult(found.to_json(), lambda paper: show_divergence(paper, found), code=code)
 
 
 def _last_two(past: Past) -> list[str]:
@@ -75,8 +75,8 @@ def _last_two(past: Past) -> list[str]:
     return [found[1].id, found[0].id]
 
 
-def _ledger(call: Call, runs: Sequence[Any]) -> Past:
-    """Return the ledger; where there is none and every run is a file's, an empty one will do."""
+def _ledger(call: Invocation, runs: Sequence[Any]) -> Past:
+    """Return the ledger; an empty one if it does not exist and every run is a file."""
     try:
         return runs_of(call)
     except NotFound:
@@ -98,7 +98,7 @@ class _Nowhere:
         return None
 
 
-def _other(call: Call) -> Any:
+def _other(call: Invocation) -> Any:
     """Return the arguments of this call with the other ledger in place of the first."""
     from types import SimpleNamespace
 
@@ -108,7 +108,7 @@ def _other(call: Call) -> Any:
 
 
 def _run(word: str) -> str | Any:
-    """Return a run's id as it is, and a file that is there as the document it holds."""
+    """Return a run's id unchanged, or the document of an existing file."""
     if word != "-" and (word.startswith("run_") or not os.path.isfile(word)):
         if os.sep in word or word.endswith((".json", *inputs.LINES_SUFFIXES, ".csv")):
             raise NotFound(
@@ -119,7 +119,7 @@ def _run(word: str) -> str | Any:
     return inputs.recording(word, "RUN", NO_READ)
 
 
-def _placed(words: list[str], ask: Any) -> Any:
+def _read_other_run(words: list[str], ask: Any) -> Any:
     """Read the other run; faults in a file name the file."""
     try:
         return ask()
@@ -153,7 +153,7 @@ def show_divergence(paper: Paper, found: Divergence) -> None:
     if found.set_aside:
         named = [f"{aside.path} of step {aside.step} ({aside.kind})" for aside in found.set_aside]
         more = f" and {len(named) - SET_ASIDE_MAX} more" if len(named) > SET_ASIDE_MAX else ""
-        paper.line(f"Set aside, as every run makes it up anew: {', '.join(named[:SET_ASIDE_MAX])}{more}.", DIM)
+        paper.line(f"Ignored, because every run makes it up again: {', '.join(named[:SET_ASIDE_MAX])}{more}.", DIM)
 
 
 def _sides(first: str, second: str, cut: bool) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from woodrat.cli import inputs
-from woodrat.cli.command import CREATE, UPDATE, Answer, Call
+from woodrat.cli.command import CREATE, UPDATE, CommandResult, Invocation
 from woodrat.cli.entities import page_answer, page_of
 from woodrat.cli.facts import file_name, told
 from woodrat.cli.progress import bar
@@ -16,7 +16,7 @@ from woodrat.errors import Fault, Refused
 from woodrat.server import wire
 
 
-def register(call: Call) -> Answer:
+def register(call: Invocation) -> CommandResult:
     """Register a schema."""
     given = call.given
     document: Any = inputs.document(inputs.read(given.model, "FILE"), given.model)
@@ -24,13 +24,13 @@ def register(call: Call) -> Answer:
     return told(report, f"Registered {report.id}")
 
 
-def add_pack(call: Call) -> Answer:
+def add_pack(call: Invocation) -> CommandResult:
     """Register the schemas of a pack."""
     report = call.ask(call.ledger(CREATE))
     return told(report, f"Added the pack {call.given.pack}")
 
 
-def check(call: Call) -> Answer:
+def check(call: Invocation) -> CommandResult:
     """Print the effect of registering a schema."""
     given = call.given
     given.trial = True
@@ -42,16 +42,16 @@ def check(call: Call) -> Answer:
         for hint in report.hints:
             paper.line(f"  {hint}")
 
-    return Answer(report.to_json(), text)
+    return CommandResult(report.to_json(), text)
 
 
-def schemas(call: Call) -> Answer:
+def schemas(call: Invocation) -> CommandResult:
     """List the schemas in force."""
     from woodrat.state import builtin
 
     page = page_of(call, call.past())
     known = {schema.type: schema for schema in page.items}
-    # A page is one of those in the log; only the whole list has the others among them.
+    # a page has only schemas of the log; the whole list also has the built-in ones
     whole = call.given.limit is None and call.given.cursor is None
     rows = []
     for entity_type, schema in sorted({**(builtin.schemas() if whole else {}), **known}.items()):
@@ -64,7 +64,7 @@ def schemas(call: Call) -> Answer:
     return page_answer(page, text, rows)
 
 
-def schema(call: Call) -> Answer:
+def schema(call: Invocation) -> CommandResult:
     """Show the schema in force for a type."""
     found = call.ask(call.past())
 
@@ -75,21 +75,21 @@ def schema(call: Call) -> Answer:
             paper.line(f"  {found.beyond}", YELLOW)
         _properties(paper, dict(found.document))
 
-    return Answer(found.to_json(), text)
+    return CommandResult(found.to_json(), text)
 
 
-def infer(call: Call) -> Answer:
+def infer(call: Invocation) -> CommandResult:
     """Write a schema that fits the stored data."""
     past = call.past()
     with bar("Inferring", "entities") as tell:
         found = call.ask(past, progress=tell)
 
     def text(paper: Paper) -> None:
-        paper.line(f"{call.given.entity_type}, inferred from what is stored", BOLD)
+        paper.line(f"{call.given.entity_type}, inferred from stored values", BOLD)
         _properties(paper, found)
         paper.line("Save it with -o json, review it, and register it with `woodrat schemas register`.", DIM)
 
-    return Answer(found, text)
+    return CommandResult(found, text)
 
 
 def _properties(paper: Paper, document: dict[str, Any]) -> None:
@@ -105,17 +105,17 @@ def _properties(paper: Paper, document: dict[str, Any]) -> None:
         paper.line(f"  identity: {value(document['x-woodrat-identity'])}")
 
 
-def add_source(call: Call) -> Answer:
+def add_source(call: Invocation) -> CommandResult:
     """Add a file as a source."""
     given = call.given
     content = inputs.read(given.file, "FILE")
     name = file_name(given.file) if given.name is None else given.name
     found = call.ask(call.ledger(CREATE), content=content, name=name)
     answer = {"source": found, "name": name, "bytes": len(content)}
-    return Answer(answer, lambda paper: paper.line(f"Added {found} ({name}, {len(content)} bytes).", GREEN))
+    return CommandResult(answer, lambda paper: paper.line(f"Added {found} ({name}, {len(content)} bytes).", GREEN))
 
 
-def sources(call: Call) -> Answer:
+def sources(call: Invocation) -> CommandResult:
     """List every delivery of a source."""
     page = page_of(call, call.past())
     rows = [delivery.to_json() for delivery in page.items]
@@ -130,7 +130,7 @@ def sources(call: Call) -> Answer:
     return page_answer(page, text, rows)
 
 
-def source(call: Call) -> Answer:
+def source(call: Invocation) -> CommandResult:
     """Show a source, or write its content to a file."""
     given = call.given
     past = call.past()
@@ -141,7 +141,7 @@ def source(call: Call) -> Answer:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-        return Answer(None, lambda paper: None, plain=True)
+        return CommandResult(None, lambda paper: None, plain=True)
     if given.out is not None:
         try:
             with open(given.out, "wb", opener=private.opener) as file:
@@ -150,7 +150,7 @@ def source(call: Call) -> Answer:
             problem = f"cannot write {given.out}: {getattr(error, 'strerror', None) or error}"
             raise Refused([Fault("--out", problem, "Name a file that can be written.")]) from error
         answer = {"source": found["source"], "bytes": len(content), "out": given.out}
-        return Answer(answer, lambda paper: paper.line(f"Wrote {len(content)} bytes to {given.out}.", GREEN))
+        return CommandResult(answer, lambda paper: paper.line(f"Wrote {len(content)} bytes to {given.out}.", GREEN))
 
     def text(paper: Paper) -> None:
         paper.line(f"{found['source']}, {len(content)} bytes", BOLD)
@@ -163,10 +163,10 @@ def source(call: Call) -> Answer:
         for line in found["text"].splitlines():
             paper.line(clean(line))
 
-    return Answer(found, text)
+    return CommandResult(found, text)
 
 
-def interpretations(call: Call) -> Answer:
+def interpretations(call: Invocation) -> CommandResult:
     """List the readings of sources."""
     page = page_of(call, call.past())
     rows = [reading.to_json() for reading in page.items]
@@ -183,7 +183,7 @@ def interpretations(call: Call) -> Answer:
     return page_answer(page, text, rows)
 
 
-def interpretation(call: Call) -> Answer:
+def interpretation(call: Invocation) -> CommandResult:
     """Show one reading of a source."""
     found = call.ask(call.past()).to_json()
 
@@ -192,10 +192,10 @@ def interpretation(call: Call) -> Answer:
             if item not in (None, {}):
                 paper.line(f"  {name:<15} {fields(item) if isinstance(item, dict) else value(item)}")
 
-    return Answer(found, text)
+    return CommandResult(found, text)
 
 
-def interpretations_diff(call: Call) -> Answer:
+def interpretations_diff(call: Invocation) -> CommandResult:
     """Show how two readings differ."""
     past = call.past()
     found = call.ask(past)
@@ -216,4 +216,4 @@ def interpretations_diff(call: Call) -> Answer:
 
     rows = [{"setting": True, **change.to_json()} for change in found.settings]
     rows += [change.to_json() for change in found.entities]
-    return Answer({"position": past.position, **found.to_json()}, text, rows)
+    return CommandResult({"position": past.position, **found.to_json()}, text, rows)

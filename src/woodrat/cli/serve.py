@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from woodrat.cli.command import CREATE, READ, Answer, Call
+from woodrat.cli.command import CREATE, READ, CommandResult, Invocation
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.server import wire
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NO_KEY = "No key was created."
 
 
-def serve(call: Call) -> Answer:
+def serve(call: Invocation) -> CommandResult:
     """Serve the ledger over HTTP until interrupted."""
     from woodrat.engines import private
     from woodrat.engines.open import is_postgres
@@ -68,7 +68,7 @@ def serve(call: Call) -> Answer:
     if faults:
         raise Refused(faults, listen.NOT_STARTED)
     address, port = listen.place(given.host, given.port) if post is None else (listen.address_of(given.host), post.port)
-    if not ring.all() and not _is_loopback(address):  # as where somebody gave localhost another meaning
+    if not ring.all() and not _is_loopback(address):  # localhost may resolve to another address
         raise Refused([exposed], listen.NOT_STARTED)
     keyed = ring.any
     logs.configure(given.log_level)
@@ -84,7 +84,7 @@ def serve(call: Call) -> Answer:
     if given.workers > 1 and post is None:
         with listen.reserved(address, port):
             code = supervisor.Supervisor(given.workers, port).run()
-        return Answer({"served": True}, _stopped, code=code)
+        return CommandResult({"served": True}, _stopped, code=code)
     limits = Limits()
     names = (*limits.hosts, *([given.host] if given.host not in limits.hosts else []), *given.name)
     limits = Limits(
@@ -106,14 +106,18 @@ def serve(call: Call) -> Answer:
         told = f"Warning: every user of this machine can read {call.path}, with all tenants. Run: chmod 600 {call.path}"
         print(told, file=sys.stderr)
     serving.run()
-    return Answer({"served": True}, _stopped) if post is None else Answer(None, lambda paper: None, plain=True)
+    return (
+        CommandResult({"served": True}, _stopped)
+        if post is None
+        else CommandResult(None, lambda paper: None, plain=True)
+    )
 
 
 def _stopped(paper: Paper) -> None:
-    paper.line("Stopped. What was acknowledged is safe.", GREEN)
+    paper.line("Stopped. Acknowledged writes are safe.", GREEN)
 
 
-def application(call: Call, ring: Keyring, limits: Limits, compact_window: Window | None = None) -> App:
+def application(call: Invocation, ring: Keyring, limits: Limits, compact_window: Window | None = None) -> App:
     """Return the server's application: the ledgers of a database, with all endpoints beside the routes."""
     from woodrat.clock import SystemClock
     from woodrat.inspector.site import InspectorSite
@@ -156,7 +160,7 @@ def endpoints() -> tuple[Endpoint, ...]:
     return McpEndpoint(), NeotomaEndpoint(), OtlpEndpoint()
 
 
-def keyring(call: Call, mode: str) -> Keyring:
+def keyring(call: Invocation, mode: str) -> Keyring:
     """Return the keys of the database."""
     from woodrat.clock import SystemClock
     from woodrat.server.keys import KEYS_TENANT, Keyring
@@ -166,7 +170,7 @@ def keyring(call: Call, mode: str) -> Keyring:
     return ring
 
 
-def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
+def _ledger(call: Invocation, mode: str, tenant: str) -> Ledger:
     from woodrat.api.ledger import Ledger
     from woodrat.api.maintenance import check_put_back
     from woodrat.clock import SystemClock
@@ -183,14 +187,14 @@ def _ledger(call: Call, mode: str, tenant: str) -> Ledger:
     )
 
 
-def _hooks(call: Call, mode: str) -> Hooks:
+def _hooks(call: Invocation, mode: str) -> Hooks:
     from woodrat.clock import SystemClock
     from woodrat.server.webhooks import WEBHOOKS_TENANT, Hooks
 
     return Hooks(_ledger(call, mode, WEBHOOKS_TENANT), SystemClock())
 
 
-def create(call: Call) -> Answer:
+def create(call: Invocation) -> CommandResult:
     """Make a key, and show its secret this once."""
     from woodrat.server.access import GRANTS
 
@@ -210,12 +214,12 @@ def create(call: Call) -> Answer:
     def text(paper: Paper) -> None:
         paper.line(secret, BOLD)
         paper.line(f"  {key.id}: tenant {key.tenant}, agent {key.agent}, {', '.join(key.grants)}", DIM)
-        paper.line("  Save it now: only its digest is stored, and it is not shown again.", YELLOW)
+        paper.line("  Save it now: only its digest is stored, and it is never shown again.", YELLOW)
 
-    return Answer({**key.to_json(), "key": secret}, text)
+    return CommandResult({**key.to_json(), "key": secret}, text)
 
 
-def keys(call: Call) -> Answer:
+def keys(call: Invocation) -> CommandResult:
     """List keys."""
     found = keyring(call, READ).all()
 
@@ -230,22 +234,22 @@ def keys(call: Call) -> Answer:
         paper.table(("ID", "TENANT", "AGENT", "GRANTS", "NAME", "EXPIRES AT", "STATE"), rows)
 
     rows = [key.to_json() for key in found]
-    return Answer(wire.listing(rows), text, rows)
+    return CommandResult(wire.listing(rows), text, rows)
 
 
-def revoke(call: Call) -> Answer:
+def revoke(call: Invocation) -> CommandResult:
     """Revoke a key."""
     key = keyring(call, CREATE).revoke(call.given.key, call.given.reason)
-    return Answer(key.to_json(), lambda paper: paper.line(f"Revoked {key.id}.", GREEN))
+    return CommandResult(key.to_json(), lambda paper: paper.line(f"Revoked {key.id}.", GREEN))
 
 
-def audit(call: Call) -> Answer:
+def audit(call: Invocation) -> CommandResult:
     """List the reads of a key, or of all keys."""
     from woodrat.server.audit import AUDIT_TENANT, looked, named
 
     id = call.given.key
     if id is not None and id not in {key.id for key in keyring(call, READ).all()}:
-        problem = f"{shown(id)}: there is no such key. Nothing was read. `woodrat keys list` lists them."
+        problem = f"{shown(id)}: unknown key. Nothing was read. `woodrat keys list` lists them."
         raise NotFound(problem, {"key": id})
     ledger = _ledger(call, READ, AUDIT_TENANT)
     found = named(ledger, list(looked(ledger, id)))
@@ -270,10 +274,10 @@ def audit(call: Call) -> Answer:
         paper.table(("AT", "KEY", "AGENT", "VERB", "WHAT", "AS OF", "TIMES", "OUTCOME"), rows)
 
     rows = [one.to_json() for one in found]
-    return Answer(wire.listing(rows), text, rows)
+    return CommandResult(wire.listing(rows), text, rows)
 
 
-def tenants(call: Call) -> Answer:
+def tenants(call: Invocation) -> CommandResult:
     """List the tenants with a log."""
     names = [name for name in call.engine(READ).tenants() if not name.startswith("woodrat.")]
     rows = [{"tenant": name, "position": _ledger(call, READ, name).position} for name in names]
@@ -284,18 +288,18 @@ def tenants(call: Call) -> Answer:
         else:
             paper.line("No tenants.")
 
-    return Answer(wire.listing(rows), text, rows)
+    return CommandResult(wire.listing(rows), text, rows)
 
 
-def add_webhook(call: Call) -> Answer:
+def add_webhook(call: Invocation) -> CommandResult:
     """Add a webhook."""
     given = call.given
     after = given.after if given.after is not None else _ledger(call, CREATE, call.tenant).position
     hook = _hooks(call, CREATE).add(call.tenant, given.url, given.secret_file, given.kind, after=after)
-    return Answer(hook.to_json(), lambda paper: paper.line(f"{hook.id}: {hook.tenant} → {hook.url}", GREEN))
+    return CommandResult(hook.to_json(), lambda paper: paper.line(f"{hook.id}: {hook.tenant} → {hook.url}", GREEN))
 
 
-def webhooks(call: Call) -> Answer:
+def webhooks(call: Invocation) -> CommandResult:
     """List webhooks."""
     found = _hooks(call, READ).all()
 
@@ -307,16 +311,18 @@ def webhooks(call: Call) -> Answer:
         paper.table(("ID", "TENANT", "URL", "KINDS", "POSITION"), rows)
 
     rows = [hook.to_json() for hook in found]
-    return Answer(wire.listing(rows), text, rows)
+    return CommandResult(wire.listing(rows), text, rows)
 
 
-def remove_webhook(call: Call) -> Answer:
+def remove_webhook(call: Invocation) -> CommandResult:
     """Remove a webhook."""
     _hooks(call, CREATE).remove(call.given.webhook)
-    return Answer({"removed": call.given.webhook}, lambda paper: paper.line(f"Removed {call.given.webhook}.", GREEN))
+    return CommandResult(
+        {"removed": call.given.webhook}, lambda paper: paper.line(f"Removed {call.given.webhook}.", GREEN)
+    )
 
 
-def dead_letters(call: Call) -> Answer:
+def dead_letters(call: Invocation) -> CommandResult:
     """List dead letters."""
     rows = _hooks(call, READ).dead(call.given.webhook)
 
@@ -330,15 +336,15 @@ def dead_letters(call: Call) -> Answer:
         ]
         paper.table(("AT", "WEBHOOK", "POSITIONS", "TRIES", "PROBLEM"), shown)
 
-    return Answer(wire.listing(rows), text, rows)
+    return CommandResult(wire.listing(rows), text, rows)
 
 
-def retry_webhook(call: Call) -> Answer:
+def retry_webhook(call: Invocation) -> CommandResult:
     """Have dead letters delivered again."""
     given = call.given
     count = _hooks(call, CREATE).retry(given.webhook, given.first)
     told = f"A running server will send {count} {'delivery' if count == 1 else 'deliveries'} again."
-    return Answer({"webhook": given.webhook, "retried": count}, lambda paper: paper.line(told, GREEN))
+    return CommandResult({"webhook": given.webhook, "retried": count}, lambda paper: paper.line(told, GREEN))
 
 
 def _state(key: Any) -> str:

@@ -20,14 +20,14 @@ BOLD, DIM, GREEN, YELLOW, RED = "1", "2", "32", "33", "31"
 CELL_WIDTH_MIN = 8
 """A column is never cut to fewer characters than this."""
 TEXT_WIDTH_MIN = 16
-"""Text is not cut to fewer characters than this as long as something can go below its row."""
+"""Text is not cut below this width as long as another part can move to a line below its row."""
 COLUMNS_MIN = 2
-"""How many columns a row keeps at least before the others go below it."""
+"""Least number of columns in a row before others move below it."""
 COLUMNS = 80
 """How wide a terminal is taken to be that does not say."""
 GAP = "  "
 SHORT_ID_CHARACTERS = 10
-"""How much of an id a terminal shows after its prefix: enough to be unique almost always, and reads complete it."""
+"""Characters of an id on a terminal after its prefix: almost always unique, and reads complete it."""
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 ID_PREFIXES = ("run_", "obs_", "src_", "int_", "ent_", "sch_")
 """Prefixes of ids that are shortened on terminals."""
@@ -52,7 +52,7 @@ class Paper:
         self._stream.write((f"\033[{style}m{text}\033[0m" if style and self.colour else text) + "\n")
 
     def id(self, id: str) -> str:
-        """Return an id as it is shown: whole in a pipe, its beginning on a terminal; other text as it is."""
+        """Return an id for display: whole in a pipe, a prefix on a terminal; other text unchanged."""
         whole = 4 + SHORT_ID_CHARACTERS
         if self.width is None or not id.startswith(ID_PREFIXES) or len(id) <= whole or not id[4:].isalnum():
             return id
@@ -65,7 +65,7 @@ class Paper:
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
         """Print rows under their heads; on a terminal, cut to its width.
 
-        On a terminal ids are shortened, and empty columns are left out. If the rest does not fit, the last columns move
+        On a terminal ids are shortened, and empty columns are omitted. If the rest does not fit, the last columns move
         to a line of their own below each row; then text is cut, and ids and dates last.
         """
         cells = [list(heads), *([clean(cell) for cell in row] for row in rows)]
@@ -112,7 +112,7 @@ def clean(text: str) -> str:
 
 
 def value(found: Any) -> str:
-    """Return a JSON value for a cell: text bare unless it could be taken for something else, the rest as JSON."""
+    """Return a JSON value for a cell: text bare unless that is ambiguous, the rest as JSON."""
     if isinstance(found, str) and found and found.strip() == found and not _is_json(found):
         return found
     import json
@@ -133,7 +133,7 @@ def _is_json(text: str) -> bool:
 
 
 def time(fixed: str | None) -> str:
-    """Return a fixed-width moment as people write it, such as `16 Nov 2026, 15:56 UTC`; other text as it is."""
+    """Return a fixed-width moment in a readable form, such as `16 Nov 2026, 15:56 UTC`; other text unchanged."""
     if not fixed or len(fixed) < 17 or fixed[4] != "-" or not fixed.endswith("Z"):
         return fixed or ""
     return f"{int(fixed[8:10])} {MONTHS[int(fixed[5:7]) - 1]} {fixed[:4]}, {fixed[11:16]} UTC"
@@ -210,7 +210,7 @@ def _width(text: str) -> int:
 def _fit(text: str, width: int) -> str:
     size = _width(text)
     if size > width:
-        # Cells can be as long as a prompt: what is looked at one by one is no more than what can show.
+        # Cells can be as long as a prompt: examine only the characters that fit.
         text = text[: width - 1]
         while _width(text) > width - 1:
             text = text[:-1]
@@ -220,5 +220,5 @@ def _fit(text: str, width: int) -> str:
 
 
 def match_line(match: Match) -> str:
-    """Return in words which entity a loose name was taken for."""
+    """Return the match of a loose name in words."""
     return f"{match.asked} is {match.entity}, found by its {match.rule}"

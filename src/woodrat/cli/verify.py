@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from woodrat.cli.command import READ, Answer, Call
+from woodrat.cli.command import READ, CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.tables import DIM, GREEN, RED, YELLOW, Paper
 from woodrat.errors import Fault, Refused
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from woodrat.verify.report import Finding, Verified
 
 SHOWN_MAX = 20
-"""How many findings are spelled out for people; JSON has them all."""
+"""Most findings listed in full; JSON has them all."""
 NOTE_BYTES_MAX = 1_048_576
 """Largest file with a checkpoint."""
 
 
-def verify(call: Call) -> Answer:
+def verify(call: Invocation) -> CommandResult:
     """Work everything out again from the log, and compare."""
     given = call.given
     checkpoints = [_note(path, "--checkpoint") for path in given.checkpoints]
@@ -28,7 +28,7 @@ def verify(call: Call) -> Answer:
     with bar("Verifying", "entries") as tell:
         found = call.ask(ledger, checkpoints=checkpoints, key=key, embedder=given.embedder, progress=tell)
     code = wire.EXIT_CODES["corrupt"] if found.log_damaged else wire.DONE if found.sound else wire.FOUND_SOMETHING
-    return Answer(found.to_json(), lambda paper: _print(paper, found), code=code)
+    return CommandResult(found.to_json(), lambda paper: _print(paper, found), code=code)
 
 
 def _note(path: str, option: str) -> str:

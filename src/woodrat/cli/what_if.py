@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from woodrat.cli import inputs
-from woodrat.cli.command import Answer, Call
+from woodrat.cli.command import CommandResult, Invocation
 from woodrat.cli.progress import bar
 from woodrat.cli.runs import refuse_valid_at
 from woodrat.cli.tables import BOLD, DIM, GREEN, YELLOW, Paper, time, value
@@ -18,19 +18,19 @@ NO_READ = "Nothing was read."
 _STYLES = {"flip": YELLOW, "same": GREEN, "unknown": DIM}
 
 
-def what_if(call: Call) -> Answer:
+def what_if(call: Invocation) -> CommandResult:
     """Show how recorded decisions would have ended."""
     refuse_valid_at(call)
     given = call.given
-    made = _made(call)
-    # Opened for reading alone: there is nothing to write, and a file that cannot be written will do.
+    made = _parsed_arguments(call)
+    # Read-only: nothing is written, and a file without write permission will do.
     past = call.past()
     with bar("Supposing", "entries") as tell:
         found = call.ask(past, **made, progress=tell)
     more = None if found.cursor is None else f"More: add --cursor {found.cursor}"
 
     def text(paper: Paper) -> None:
-        # Under a table of many, single decisions are shown only to those who ask for them.
+        # below a table of many, single decisions are shown only on request
         listed = not found.rows or given.run or given.limit is not None
         for decision in found.decisions if listed else ():
             _decision(paper, decision)
@@ -45,11 +45,11 @@ def what_if(call: Call) -> Answer:
             paper.line(f"{found.unaffected} other decisions do not depend on it.", DIM)
 
     lines = [row.to_json() for row in found.rows] or [decision.to_json() for decision in found.decisions]
-    return Answer(found.to_json(), text, lines, note=more)
+    return CommandResult(found.to_json(), text, lines, note=more)
 
 
-def _made(call: Call) -> dict[str, Any]:
-    """Return the arguments that are typed in another form than the library takes; refuse all faults at once."""
+def _parsed_arguments(call: Invocation) -> dict[str, Any]:
+    """Return the arguments that are typed in another form than in the library; refuse all faults at once."""
     given = call.given
     faults: list[Fault] = []
     if bool(given.run) is given.all:
@@ -70,7 +70,7 @@ def _made(call: Call) -> dict[str, Any]:
 
 
 def _rules(given: Any) -> Any:
-    """Return rules by stage from a file; a bare list is for the one stage that is asked about."""
+    """Return rules by stage from a file; a bare list belongs to the one stage in the call."""
     if given.rules is None:
         return None
     found = inputs.document(inputs.read(given.rules, "--rules", NO_READ), given.rules, NO_READ)
@@ -79,7 +79,7 @@ def _rules(given: Any) -> Any:
     stages = {run.partition("#")[2] for run in given.run}
     stage = given.stage or (stages.pop() if len(stages) == 1 else None)
     if not stage:
-        problem = "a list of rules does not say for which stage it is"
+        problem = "a list of rules does not name its stage"
         raise Refused([Fault("--rules", problem, 'Add --stage, or write {"stage": […]}.')], NO_READ)
     return {stage: found}
 

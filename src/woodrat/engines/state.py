@@ -19,7 +19,7 @@ from woodrat.engines.observation import Observations, ObservationWrites
 from woodrat.engines.records import Current, Kept, LastKept, Standing, StoredPart, StoredState
 from woodrat.engines.tables import ALL
 from woodrat.merge import fold, packed_state
-from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.elements import CollectionState, Parts
 from woodrat.merge.fold import MergeState
 from woodrat.merge.packing import UNREADABLE, garbled
 from woodrat.merge.rules import Rules
@@ -239,7 +239,7 @@ class StateWrites(ObservationWrites, States):
         if rows:
             self.many("add_element", [(number, name, key, at, part) for at, name, key, part in rows])
 
-        def lying(name: str, held: Gathered[Any]) -> Parts[Any]:
+        def lying(name: str, held: CollectionState[Any]) -> Parts[Any]:
             return Parts.kept(len(held.parts), now(name), held.unpack_part)
 
         return fold.with_parts(state, lying)

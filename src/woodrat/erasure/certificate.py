@@ -20,7 +20,7 @@ COMPACT: Final = (
     "meanwhile."
 )
 """Notice after a search that found erased bytes."""
-STILL: Final = "A text that went still stands in a file; the entries at `shared` positions may hold it."
+STILL: Final = "An erased text still occurs in a file; the entries at `shared` positions may contain it."
 """Notice if the search still finds erased bytes in a compacted file."""
 
 
@@ -31,7 +31,7 @@ class Stays(Record):
     what: str
     """Its name."""
     why: str
-    """The reason why it stays, and what it reveals."""
+    """The reason why it stays, and the information it reveals."""
 
 
 ALWAYS: Final = (
@@ -41,22 +41,23 @@ ALWAYS: Final = (
     ),
     Stays(
         "commitments to the requests of the writes they were in",
-        "proofs need them; each had a nonce of its own, which is gone with key, digest and report",
+        "proofs need them; the nonce of each is gone, with key, digest and report",
     ),
     Stays(
-        "the erasure entry, here and in the keys folder: who asked, when, why, and MACs of records, names and keys",
+        "the erasure entry, here and in the keys folder: requester, time, reason, and MACs of records, names and keys",
         "they stop its return; without the erasure key nothing can be tried against them",
     ),
     Stays(
-        "MACs of what was looked up, in a server's read audit",
-        "the audit says who looked, and never at whom; without the erasure key nothing can be tried against them",
+        "MACs of the targets of reads, in a server's read audit",
+        "the audit names the reader, and never the target; without the erasure key nobody can test guesses against "
+        "the MACs",
     ),
     Stays(
         "backups, copies and exports made before",
-        "they are out of reach; the keys folder has those that are opened, restored or imported with it forget too",
+        "they are out of reach; copies that are opened, restored or imported with the keys folder are erased too",
     ),
     Stays(
-        "what the file system, the disk and the server's callers keep",
+        "data kept by the file system, the disk and the server's callers",
         "old blocks, swap space, logs and answers already given are below or beyond the ledger",
     ),
 )
@@ -67,13 +68,13 @@ def what_stays(plan: Plan) -> tuple[Stays, ...]:
     """Return the remains of one erasure, with the reasons."""
     found = list(ALWAYS)
     if plan.short:
-        why = "they are too short to be looked for in texts; where a name says whose they are, they are gone"
+        why = "they are too short for a search in texts; values under a name that identifies their owner are gone"
         found.append(Stays(f"values of {', '.join(sorted(plan.short))} inside texts of others", why))
     if plan.shared:
         why = "others state the same; the positions are listed under shared"
         found.append(Stays(f"values of {', '.join(sorted(plan.shared))} where others state them", why))
     if plan.unsearched:
-        why = "of a cut value only the beginning was kept, and bytes say no words; their runs did not read what went"
+        why = "a cut value has only its beginning, and bytes contain no words; their runs did not read the erased data"
         found.append(Stays(f"{plan.unsearched} values of runs that were cut or are bytes", why))
     return tuple(found)
 
@@ -87,33 +88,33 @@ class Certificate(Record):
     reason: str
     """Why."""
     agent: str
-    """Who asked for it."""
+    """The requester."""
     tenant: str
     """The tenant."""
     log: str | None
     """The log's name."""
     erased_at: str | None
-    """The log's time of the erasure; none for a dry run."""
+    """The log's time of the erasure; None for a dry run."""
     position: int | None
-    """Position of the `erasure` entry; none for a dry run."""
+    """Position of the `erasure` entry; None for a dry run."""
     positions: tuple[tuple[int, int], ...]
-    """Positions whose bodies and nonces are gone, as inclusive ranges."""
+    """Positions with removed bodies and nonces, as inclusive ranges."""
     kinds: Mapping[str, int]
-    """How many entries went, by kind."""
+    """Number of erased entries, by kind."""
     resaid: Mapping[str, int]
-    """How many were said again without the erased parts, by kind."""
+    """Number of entries rewritten without the erased parts, by kind."""
     resaid_ids: tuple[str, ...]
-    """Ids of the observations and sources that were said again, as they are now."""
+    """Current ids of the rewritten observations and sources."""
     returned: tuple[str, ...]
-    """Fields, as REF#field, that show another value now: a claim that lost against the erased one."""
+    """Fields, as REF#field, with another value now: a claim that lost against the erased one."""
     receipts: int
-    """Forgotten idempotency keys, whose reports or requests held erased data."""
+    """Forgotten idempotency keys, whose reports or requests contained erased data."""
     quoting: tuple[int, ...]
     """Positions that were found by a text they quote."""
     short: Mapping[str, int]
-    """Fields with values too short to be looked for in texts, and the length of the shortest."""
+    """Fields with values too short for a search in texts, and the length of the shortest."""
     shared: Mapping[str, tuple[int, ...]]
-    """Fields with values that others state too, and positions where they do; there they still stand."""
+    """Fields with values that other entries state too, and the positions of those."""
     unsearched: int
     """Recorded values that cannot be searched whole: cut for their size, or bytes that are no text."""
     derived: tuple[str, ...]
@@ -124,11 +125,11 @@ class Certificate(Record):
     searched: bool
     """Whether every file was searched for it afterwards, from the first byte to the last."""
     hits: Mapping[str, int]
-    """Per file, how often a text that went was found in it afterwards; empty when nowhere."""
+    """Per file, how often erased text was found in it afterwards; empty if nowhere."""
     scanned: tuple[str, ...]
-    """Files that were searched byte by byte; None for a ledger without files, whose rows were searched."""
+    """Files searched byte by byte; None for a ledger without files, whose rows were searched."""
     scanned_bytes: int | None
-    """How many bytes that was; none in files that hold other tenants' bytes too."""
+    """Number of searched bytes; None in files shared with other tenants."""
     stays: tuple[Stays, ...]
     """Remains that are related to it, and why they must or may stay."""
     root_before: str
@@ -142,5 +143,5 @@ class Certificate(Record):
 
     @record_json.derived
     def complete(self) -> bool:
-        """Whether every file of the store was searched and holds nothing of it; never true without a search."""
+        """Whether every file of the store was searched and contains none of it; never true without a search."""
         return not self.dry_run and self.purged and self.searched and not self.hits

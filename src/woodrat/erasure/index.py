@@ -20,7 +20,7 @@ from woodrat.recall import index as recall_index
 from woodrat.runs import index as run_index
 from woodrat.runs.index import listing
 from woodrat.runs.index.terms import NAME
-from woodrat.state.meaning import Step
+from woodrat.state.meaning import RunEntry
 
 if TYPE_CHECKING:
     from woodrat.engines.records import IndexRow
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from woodrat.merge import Policy
 
 
-class Concerned:
-    """The derived data that some entries and the entities they speak of have to do with, as it is before they go."""
+class AffectedData:
+    """The derived data of some entries and their entities, before the erasure."""
 
     def __init__(self, write: Transaction, policies: Mapping[str, Policy], positions: Sequence[int]) -> None:
         self._write, self._policies, self._positions = write, policies, positions
         self._part = DerivedPart(write, policies, positions)
         self.is_small = self._part.is_small
-        """True if it is small enough to be derived again by itself; otherwise everything is."""
+        """True if it is small enough to derive separately; otherwise everything is derived again."""
         if not self.is_small:
             return
         self._part.note()
@@ -46,12 +46,12 @@ class Concerned:
         steps = [
             meaning
             for row, meaning in zip(self._part.rows, self._part.meanings, strict=True)
-            if row.position in gone and isinstance(meaning, Step)
+            if row.position in gone and isinstance(meaning, RunEntry)
         ]
         self._runs = sorted({step.run for step in steps})
         self._through = write.head().position
         self._listed = sorted(listing.touched_runs(write, self._through, self._entries, self._part.entities))
-        self._decisions = self._leaning()
+        self._decisions = self._affected_decisions()
         self._rows = list(self._followed())
 
     def derive_again(self) -> None:
@@ -60,7 +60,7 @@ class Concerned:
         self._part.derive_again(self._positions)
         replace_rows(write, self._rows, ())
         write.put(list(self._followed()))
-        # Passages hold the words of facts, notes and runs, and vectors are made of them.
+        # Passages contain the words of facts, notes and runs, and vectors are made from them.
         for name in write.notes():
             if name == recall_index.PASSAGES or name.startswith(recall_index.VECTORS):
                 log_index.forget(write, name)
@@ -71,7 +71,7 @@ class Concerned:
         yield from listing.lives(self._write, self._listed, self._through)
         yield from touched.lives(self._write, self._decisions, self._through)
 
-    def _leaning(self) -> list[int]:
+    def _affected_decisions(self) -> list[int]:
         """Return the positions of decisions that are erased, that rest on the entities, or whose runs lose a read."""
         write = self._write
         lookup = Lookup(write, self._through, NAME)

@@ -1,4 +1,4 @@
-"""Plan: the data to forget, and everything that goes with it."""
+"""Plan: the data to forget, and all entries removed or rewritten with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Scope:
     agent: str | None = None
     """The agent."""
     records: Erasure | None = None
-    """An erasure of another ledger, for the very records that it lists."""
+    """An erasure of another ledger, of exactly the records that it lists."""
 
 
 @dataclass(slots=True)
@@ -46,17 +46,17 @@ class Plan:
     names: set[str] = field(default_factory=set)
     links: dict[str, Link] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
-    """How many entries go, by kind."""
+    """Number of removed entries, by kind."""
     resaid: Counter[str] = field(default_factory=Counter)
-    """How many are said again, by kind."""
+    """Number of rewritten entries, by kind."""
     touched: set[Ref] = field(default_factory=set)
     """Surviving entities with erased or rewritten observations."""
     quoting: list[int] = field(default_factory=list)
     """Positions found by a text they quote."""
     short: dict[str, int] = field(default_factory=dict)
-    """Fields whose values are too short to search texts for, with the length of the shortest."""
+    """Fields whose values are too short for a search in texts, with the length of the shortest."""
     shared: dict[str, list[int]] = field(default_factory=dict)
-    """Fields whose values others state too, with the positions of those."""
+    """Fields whose values other observations state too, with the positions of those."""
     unsearched: int = 0
     """Values of runs that could not be searched whole: cut when they were recorded, or bytes that are no text."""
     ids: set[str] = field(default_factory=set)
@@ -66,7 +66,8 @@ class Plan:
     refs: frozenset[Ref] = frozenset()
     """The entities that are erased, or lose a field."""
     named: frozenset[str] = frozenset()
-    """Short ids of all that goes or is said again, and of the runs that lose something: who names one is concerned."""
+    """Short ids of all erased or rewritten entries, and of runs that lose a part: entries that name one are affected.
+    """
     receipts_seen: set[int] = field(default_factory=set)
     """Hashes of the idempotency keys whose receipts were searched."""
     quoted: Quoted = field(default_factory=lambda: Quoted(()))

@@ -18,11 +18,11 @@ from woodrat.log.erasure import ERASED
 from woodrat.runs.values import REDACTED
 
 TEXT_CHARACTERS_MIN: Final = 4
-"""Shortest text that is looked for."""
+"""Shortest searchable text."""
 DIGITS_MIN: Final = 6
-"""Fewest digits of a number that is looked for."""
+"""Fewest digits of a searchable number."""
 FEW: Final = 64
-"""Up to this many texts are looked for one by one."""
+"""Up to this many texts are searched one by one."""
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _TEXT, _NUMBER_KIND, _REF = "text", "number", "ref"
@@ -37,7 +37,7 @@ _OURS: Final = frozenset({ERASED, REDACTED})
 
 
 def leaves(value: Json) -> Iterator[str]:
-    """Yield every text in a value at any depth, and every number as it is spelled."""
+    """Yield every text in a value at any depth, and every number as written."""
     waiting: list[Any] = [value]
     while waiting:
         item = waiting.pop()
@@ -66,7 +66,7 @@ def texts(value: Json) -> Iterator[str]:
 
 
 def is_long_enough(text: str) -> bool:
-    """Return True if a text is long enough to be searched for by itself."""
+    """Return True if a text is long enough to be searched."""
     if text in _OURS:
         return False
     if _NUMBER.fullmatch(text):
@@ -75,7 +75,7 @@ def is_long_enough(text: str) -> bool:
 
 
 class Quoted:
-    """Texts to be looked for, as whole words: a name is not quoted by a longer one that begins with it."""
+    """Search texts, matched as whole words: a name is not quoted by a longer one that begins with it."""
 
     def __init__(self, values: Iterable[str], refs: Iterable[str] = ()) -> None:
         self._kinds = {spelling: _kind(spelling) for text in values for spelling in _spellings(text)}
@@ -138,13 +138,13 @@ class Finder(Generic[AnyStr]):
 
     def __init__(self, sought: Iterable[AnyStr]) -> None:
         self.sought: frozenset[AnyStr] = frozenset(sought)
-        # By how they begin, those of each length, the longest first: looking one up takes no search.
+        # Grouped by prefix and length, the longest first: a lookup needs no search.
         self._by_prefix: dict[AnyStr, dict[int, set[AnyStr]]] = {}
         for item in sorted(self.sought, key=len, reverse=True):
             self._by_prefix.setdefault(item[:_PREFIX], {}).setdefault(len(item), set()).add(item)
 
     def finds(self, data: AnyStr) -> bool:
-        """Return True if any of them is in the data."""
+        """Return True if any of them occurs in the data."""
         if len(self.sought) <= FEW:
             return any(item in data for item in self.sought)
         return next(self.places(data), None) is not None
@@ -176,7 +176,7 @@ def _word_before(text: str, start: int) -> bool:
 
 
 def _spellings(text: str) -> set[str]:
-    """Return the spellings of a text inside another: literally, or as JSON stored as text."""
+    """Return the spellings of a text inside another: literal, or as JSON stored as text."""
     return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
 
 

@@ -31,14 +31,14 @@ CHAINING: Final = frozenset({CORRECT, DELETE, RESTORE})
 EVERYTHING: Final = frozenset({"*"})
 """The lost parts of an erased observation."""
 RENAMED_CHARACTERS: Final = 16
-"""Number of hex digits that tell entities apart whose keys quoted erased data."""
+"""Number of hex digits that distinguish entities whose keys quoted erased data."""
 
 NAME: Final = re.compile(r"(?:obs|src|ent|int|run)_[a-z2-7]{26}(?:[a-z2-7]{26})?")
-"""An id or a full name, wherever it stands in a text."""
+"""An id or a full name anywhere in a text."""
 
-# Parts of entries of runs that hold no values: they tell steps apart and must stay as they are.
+# Parts of entries of runs that contain no values: they identify steps and must stay.
 _STRUCTURE = frozenset({"run", "step", "span", "under", "started_at", "log", "position", "effective", "as_of"}) | {
-    "agent",  # as in an observation; an entry that names nobody would be no part of its run
+    "agent",  # as in an observation; an entry without an agent would not be part of its run
     "trace",
     "request",
     "mode",
@@ -68,7 +68,7 @@ class Names:
         self.fields = set(fields)
         """Fields that are gone from entities that stay."""
         self.quoted = quoted or Quoted(())
-        """Texts that are gone wherever they are quoted."""
+        """Texts that are erased wherever they are quoted."""
         self.readings = frozenset(readings)
         """Readings of sources that are gone."""
         self.runs = frozenset(runs)
@@ -128,7 +128,7 @@ class Names:
         return self.observations.get(name, name)
 
     def ref(self, ref: Ref) -> Ref | None:
-        """Return an entity under the key it goes by afterwards; nothing once it is gone."""
+        """Return an entity under its new key; None if it is erased."""
         if ref not in self._renamed:
             now = self._renamed[ref] = self._ref(ref)
             if now != ref:
@@ -177,9 +177,9 @@ class Names:
         if self.quoted.is_in(text):
             ref = _parsed(text)
             now = None if ref is None else self.ref(ref)
-            # A reference to another entity may begin as one that is gone does: loan/42-b beside loan/42.
+            # A reference to another entity may begin like an erased one: loan/42-b beside loan/42.
             return str(now) if now is not None and (now != ref or self._exists(now)) else ERASED
-        ref = _parsed(text) if '/["' in text else None  # a relation is named by what it relates
+        ref = _parsed(text) if '/["' in text else None  # a relation is named by its ends
         now = None if ref is None else self.ref(ref)
         return text if ref is None or now == ref else ERASED if now is None else str(now)
 
@@ -205,7 +205,7 @@ class Names:
         return value
 
     def free(self, key: str, beside: Mapping[str, Json]) -> str:
-        """Return a key of an object; one that is gone gets a name that no other has."""
+        """Return a key of an object; an erased one gets a unique name."""
         now = self.text(key)
         if now == key:
             return key
@@ -247,7 +247,7 @@ def _parsed(text: object) -> Ref | None:
 
 
 def observation_again(old: Observation, names: Names) -> bytes | None:
-    """Return the body of an observation that is not itself erased, or nothing when nothing is left to say."""
+    """Return the remaining body of a surviving observation; None if no value is left."""
     ref = names.ref(old.entity)
     if ref is None:
         return None
@@ -324,7 +324,7 @@ def _map_source(body: dict[str, Any], names: Names) -> bool:
 
 
 def source_again(content: bytes, names: Names) -> bytes | None:
-    """Return the content of a source that is not itself erased, or nothing when it is not text and quotes."""
+    """Return the remaining content of a surviving source; None if it is not text and quotes erased data."""
     try:
         return names.quoted.taken_out(content.decode()).encode()
     except UnicodeDecodeError:
@@ -332,7 +332,7 @@ def source_again(content: bytes, names: Names) -> bytes | None:
 
 
 def delivery_again(old: bytes, names: Names) -> bytes | None:
-    """Return the body of a `received` entry; nothing once its source is gone."""
+    """Return the body of a `received` entry; None once its source is erased."""
     body: dict[str, Any] = form.decode(old)
     _map_source(body, names)
     if "source" not in body:
@@ -342,7 +342,7 @@ def delivery_again(old: bytes, names: Names) -> bytes | None:
 
 
 def reading_again(old: bytes, names: Names) -> bytes | None:
-    """Return the body of an entry of an interpretation; nothing once it is gone."""
+    """Return the body of an entry of an interpretation; None once it is erased."""
     body: dict[str, Any] = form.decode(old)
     if body["interpretation"] in names.readings:
         return None
@@ -356,7 +356,7 @@ def reading_again(old: bytes, names: Names) -> bytes | None:
     found = form.serialise(body)
     if found == old or "prompt" not in body:
         return found
-    del body["prompt"]  # a digest of what may have quoted the same
+    del body["prompt"]  # a digest of data that may have quoted the same
     return form.serialise(body)
 
 
@@ -396,12 +396,12 @@ def step_again(kind: str, old: bytes, names: Names) -> bytes | None:
     if body.get("run") in names.touched:
         found = {part: value if part in _STRUCTURE else _without_digests(value) for part, value in found.items()}
         if "request" in body and body["request"] != _request_seen(found):
-            found.pop("request", None)  # a digest of what is gone, or of what nobody can see
+            found.pop("request", None)  # a digest of erased or hidden data
     return form.serialise(found)
 
 
 def _is_shape_kept(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], names: Names) -> bool:
-    """Return True if the shape of a value may stay: the whole value does, and the shape holds no erased data.
+    """Return True if a value's `$shape` may stay: the whole value stays, and the shape contains no erased data.
 
     In a run that lost something, bytes that are no text are erased too: their contents cannot be checked.
     """
@@ -422,7 +422,7 @@ def digests_unseen(kind: str, body: bytes) -> bool:
 
 
 def _request_seen(body: Mapping[str, Any]) -> str:
-    """Return the digest of a model's request, as far as the entry shows it."""
+    """Return the digest of a model's request, if the entry shows the request."""
     asked = {"messages": body.get("messages"), "model": body.get("model"), "parameters": body.get("parameters")}
     return sha256(form.serialise(asked)).hexdigest()
 
@@ -507,4 +507,4 @@ AGAIN: Final[Mapping[str, Callable[[str, bytes, Names], bytes | None]]] = {
     "interpretation.ended": lambda kind, body, names: reading_again(body, names),
     **dict.fromkeys(RUN_KINDS, step_again),
 }
-"""How an entry is said again, by its kind; observations apart, which name each other. Other kinds stay as they are."""
+"""How an entry is rewritten, by its kind; except observations, which name each other. Other kinds stay unchanged."""

@@ -1,7 +1,7 @@
 """Seal: encryption with the erasure key, for bytes that a ledger keeps for a while.
 
-The search terms of an erasure must outlive the process that erased, and must not be another readable copy. The erasure
-key is outside the database. Each seal has a key of its own, made from the erasure key and a nonce.
+The search terms of an erasure must outlive the process that erased, without being another readable copy. The erasure
+key is outside the database. Each seal has its own key, made from the erasure key and a nonce.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def seal(key: bytes, nonce: bytes, data: bytes) -> bytes:
 
 
 def unseal(key: bytes, sealed: bytes) -> bytes | None:
-    """Return the sealed bytes; None if they were sealed with another key, or are damaged."""
+    """Return the decrypted bytes; None if they were sealed with another key, or are damaged."""
     import hmac  # only an erasure needs it
 
     body, tag = sealed[:-TAG_BYTES], sealed[-TAG_BYTES:]

@@ -1,1 +1,1 @@
-"""Exchange: logs that leave a ledger, come into one, and meet."""
+"""Exchange: export, import, sync, copy and backup of logs."""

@@ -11,7 +11,7 @@ from woodrat.log.entry import Entry
 from woodrat.state import observation, schema
 from woodrat.state.meaning import RUN_KINDS, Meaning, step_of
 
-_REMEDY: Final = "Send the entry as it was exported."
+_REMEDY: Final = "Send the entry as exported."
 _TEXTS: Final = {
     "received": ("agent", "name", "received_at", "source"),
     "interpretation.started": ("agent", "interpretation", "source", "started_at"),
@@ -31,7 +31,7 @@ def meaning_of(entry: Entry) -> Meaning:
     if kind == "schema":
         return schema.admit(body)
     if kind == erasure.KIND:
-        erasure.stored(body)  # one of another shape would stop every later write
+        erasure.stored(body)  # a malformed one would stop every later write
         return None
     value: Any = form.parse(body)
     if not isinstance(value, dict):
@@ -54,7 +54,7 @@ def meaning_of(entry: Entry) -> Meaning:
 
 
 def stored_meaning(entry: Entry) -> Meaning:
-    """Return the meaning of an entry that an engine holds, whose body was checked before."""
+    """Return the meaning of a stored entry, whose body was checked before."""
     kind, body = entry.kind, entry.body
     if body is None or kind == "source":
         return None

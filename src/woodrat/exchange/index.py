@@ -1,4 +1,4 @@
-"""Imported: the ledger's memory of imported logs. It is derived, and safe to lose."""
+"""Import notes: the ledger's memory of imported logs. It is derived, and safe to lose."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def mark_bytes(position: int, leaf: bytes) -> bytes:
 
 
 def noted_mark(noted: bytes, log: str) -> tuple[int, bytes]:
-    """Return the position and the leaf that are noted of another log; `Corrupt` where they cannot be read."""
+    """Return the noted position and leaf of another log; `Corrupt` if the note cannot be read."""
     position, leaf = noted[:-HASH_BYTES], noted[-HASH_BYTES:]
     try:
         return int(position), leaf
     except (TypeError, ValueError) as error:
-        raise garbled(f"How far {log} was taken in") from error
+        raise garbled(f"Import state of {log}") from error

@@ -1,7 +1,7 @@
 """Lines: an entry as one line of JSON, and a stream of entries as whole writes.
 
 A line is `Entry.to_json` in one spelling: keys in its order, no spaces, the body as the canonical bytes it has in the
-log. So a log has one export, byte for byte, whichever engine holds it.
+log. So a log has one export, byte for byte, on every engine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def line(entry: Entry) -> bytes:
 
 
 class Misfit(Exception):
-    """A line that cannot be taken in."""
+    """An invalid line."""
 
     def __init__(self, place: str, problems: Iterable[Fault], *, corrupt: bool = False) -> None:
         self.place = place
@@ -49,7 +49,7 @@ class Misfit(Exception):
         self.corrupt = corrupt
 
     def told(self, outcome: str) -> Refused | Corrupt:
-        """Return the error for it; `outcome` says what happened to the lines before."""
+        """Return the error for it; `outcome` describes the fate of earlier lines."""
         if self.corrupt:
             problem = "; ".join(f"{fault.path}: {fault.problem}" for fault in self.faults)
             return Corrupt(f"{problem}. {outcome} {REMEDY}", {"place": self.place})
@@ -60,18 +60,18 @@ class Lined(Protocol):
     """A source of lines."""
 
     def readline(self, size: int, /) -> bytes:
-        """Return the next line with its end; nothing at the end of all."""
+        """Return the next line with its end; empty at the end of the file."""
 
 
-class Reader:
-    """The entries of an exported log, read line by line; each is checked by itself."""
+class LineReader:
+    """The entries of an exported log, read line by line; each is checked on its own."""
 
     def __init__(self, stream: Lined) -> None:
         self._stream = stream
         self.number = 0
         """The line read last; the first is 1."""
         self.read_bytes = 0
-        """How much was read."""
+        """Number of bytes read."""
 
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
         while data := self._stream.readline(LINE_BYTES_MAX):
@@ -92,7 +92,7 @@ class Reader:
 
 
 def entry_of(place: str, value: Any) -> Entry:
-    """Return the entry that a value of JSON is, checked by itself."""
+    """Return the entry in a JSON value, checked on its own."""
     if not isinstance(value, dict):
         raise Misfit(place, [Fault("", f"expected an exported entry, got {shown(value)}", REMEDY)])
     try:
@@ -120,7 +120,7 @@ def whole(
     last: Entry | None = None
     names: set[str] = set()
     for place, entry in placed:
-        problem = _gap(entry, last, names) or (_strange(entry, write[0].entry) if write else _inside(entry, last))
+        problem = _gap(entry, last, names) or (_misfit_reason(entry, write[0].entry) if write else _inside(entry, last))
         if problem is not None:
             raise Misfit(place, [Fault("", problem, REMEDY)])
         try:
@@ -147,23 +147,23 @@ def _gap(entry: Entry, last: Entry | None, names: set[str]) -> str | None:
     if entry.position != last.position + 1:
         return f"position {entry.position} of {entry.log} follows position {last.position} of {last.log}"
     if entry.log != last.log and entry.log in names:
-        return f"{entry.log} goes on after {last.log} began; these are entries of two logs"
+        return f"{entry.log} continues after {last.log} began; these entries belong to two logs"
     return None
 
 
 def _inside(entry: Entry, last: Entry | None) -> str | None:
     """Say why an entry cannot be the first of a write."""
     if entry.envelope.length is None:
-        return f"position {entry.position} stands inside the write at {entry.envelope.write}, which is not whole"
+        return f"position {entry.position} is inside the write at {entry.envelope.write}, which is not whole"
     if last is not None and entry.recorded_at <= last.recorded_at:
         return f"position {entry.position} was recorded at {entry.recorded_at}, not after the write before it"
     return None
 
 
-def _strange(entry: Entry, first: Entry) -> str | None:
+def _misfit_reason(entry: Entry, first: Entry) -> str | None:
     """Say why an entry cannot be the next of a write that has begun."""
     if entry.envelope.write != first.position:
         return f"position {entry.position} is not of the write at {first.position}, which is not whole"
     if (entry.log, entry.recorded_at) != (first.log, first.recorded_at):
-        return f"position {entry.position} has another log or time than the write at {first.position} it is of"
+        return f"position {entry.position} has another log or time than its write, which begins at {first.position}"
     return None

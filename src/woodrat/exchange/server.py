@@ -16,22 +16,22 @@ class Server(Protocol):
     """The request."""
 
     def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
-        """Read; `None` stands for a missing argument."""
+        """Send a read; `None` means a missing argument."""
 
     def send_lines(self, path: str, asked: Mapping[str, Any], lines: BinaryIO) -> Any:
         """Send a file of JSON lines to an address where repetition is harmless."""
 
     def stream(self, path: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """Yield a long answer of JSON lines as it comes; `Broken` where it breaks off, or never begins."""
+        """Yield a long answer of JSON lines as it arrives; `InterruptedAnswer` if it breaks off, or never begins."""
 
     def pause(self, number: int) -> None:
-        """Wait before something is tried for another time."""
+        """Wait before a retry."""
 
     def close(self) -> None:
         """Close the connection of this thread."""
 
 
-class Broken(Exception):
+class InterruptedAnswer(Exception):
     """A long answer was interrupted; the received part is valid."""
 
     def __init__(self, host: str, cause: BaseException | None) -> None:
@@ -39,7 +39,7 @@ class Broken(Exception):
         self._host, self._cause = host, cause
 
     def told(self) -> WoodratError:
-        """Return the error for it, where it does not help to ask again."""
+        """Return the error for it, if a retry would not help."""
         if isinstance(self._cause, WoodratError):
             return self._cause
         what = "it ended too soon" if self._cause is None else type(self._cause).__name__

@@ -12,7 +12,7 @@ from woodrat.importers.format import Format
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 
@@ -27,9 +27,9 @@ def _trajectory(document: Mapping[str, Any], path: str, faults: list[Fault]) -> 
     assert isinstance(agent, dict)
     said: list[Any] = []
     origin: list[int] = []
-    """Which step each message comes from."""
+    """The step of each message."""
     for number, step in enumerate(document["steps"]):
-        # The transcript says what is wrong with a step that is none.
+        # the transcript reports the fault of an invalid step
         said += _turns(step, agent) if isinstance(step, dict) else [step]
         origin += [number] * (len(said) - len(origin))
     about: dict[str, Any] = {"messages": said}
@@ -61,7 +61,7 @@ def _trajectory(document: Mapping[str, Any], path: str, faults: list[Fault]) -> 
 
 
 def _turns(step: Mapping[str, Any], agent: Mapping[str, Any]) -> list[Any]:
-    """Return a step as messages: what was said with the tools it calls, and what they returned."""
+    """Return a step as messages: its text with its tool calls, and their results."""
     source = step.get("source")
     turn: dict[str, Any] = {"role": "assistant" if source == "agent" else source, "content": step.get("message")}
     if source == "agent":
@@ -81,14 +81,14 @@ def _turns(step: Mapping[str, Any], agent: Mapping[str, Any]) -> list[Any]:
         if isinstance(result, dict):
             came = result.get("content", result.get("subagent_trajectory_ref"))
             id = result.get("source_call_id")
-            # What the surroundings show without having been asked is no result of a tool.
+            # An observation without a tool call is not a tool result.
             answers = id is not None or bool(step.get("tool_calls"))
             about = {"role": "tool", "tool_call_id": id} if answers else {"role": "user", "name": "observation"}
             found.append({**about, "content": came})
     return found
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     for item, path in items:
         found = _trajectory(item, path, reading.faults)
         if found is not None:

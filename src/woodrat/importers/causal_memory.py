@@ -12,7 +12,7 @@ from woodrat.runs import snapshot_format
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 
@@ -20,14 +20,14 @@ def _is_entry(item: Mapping[str, Any]) -> bool:
     return "value" in item and snapshot_format.is_snapshot(item["value"])
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.snapshots += ((_snapshot(item), f"{path}/value") for item, path in items)
 
 
 def _snapshot(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the snapshot of an entry, with the conversation that it is from and its times.
 
-    An entry is created when its run is over, so that is when a run ended that does not say so itself.
+    An entry is created after its run, so its time is the default for the end of the run.
     """
     source = item.get("source") if isinstance(item.get("source"), dict) else {}
     identity = source.get("identity") if isinstance(source, dict) else None

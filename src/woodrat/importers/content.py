@@ -1,4 +1,4 @@
-"""Content: what the bytes of a file of recordings are, by what they say, and the documents in them.
+"""Content: detects the type of a recording file from its bytes, and yields the documents in it.
 
 JSON, JSON with one document a line, CSV with a header, or OTLP in protobuf. A file of lines, a long JSON array and CSV
 are read piece by piece, so that a long file is never in memory as a whole.
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
-"""Names of files that hold one document a line, whatever their first line looks like."""
+"""Suffixes of files with one document per line, whatever their first line."""
 SUFFIXES: Final = (".json", *LINES_SUFFIXES, ".csv", ".pb", ".binpb")
 """Names of files that a folder of recordings is searched for."""
 HEAD_BYTES: Final = 16 * 1_048_576
-"""How much of a file is looked at to know what it is; its first line may be long."""
+"""Bytes read to detect the type of a file; its first line may be long."""
 LINE_BYTES_MAX: Final = 64 * 1_048_576
 """Longest line of a file."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},]', re.DOTALL)
-"""What matters to find the elements of an array: texts, which may hold anything, brackets and commas."""
+"""Tokens for splitting an array: strings, which may contain anything, brackets and commas."""
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-class Kind(Enum):
-    """What a file is."""
+class FileType(Enum):
+    """The type of a file."""
 
     JSON = "JSON"
     LINES = "JSON lines"
@@ -47,38 +47,38 @@ class Piece:
     """One document of a file."""
 
     place: str
-    """Where in the file it stands."""
+    """Its place in the file."""
     value: Any = None
     """What it says."""
     faults: tuple[Fault, ...] = ()
-    """What is wrong with it; then there is no value."""
+    """Its fault; then there is no value."""
 
 
-def kind_of(head: bytes, name: str = "") -> Kind:
-    """Return what a file is, by its first bytes and what it is called."""
+def kind_of(head: bytes, name: str = "") -> FileType:
+    """Return the type of a file, by its first bytes and its name."""
     start = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
     if name.endswith(".csv"):
-        return Kind.CSV
+        return FileType.CSV
     if name.endswith(LINES_SUFFIXES):
-        return Kind.LINES
+        return FileType.LINES
     if head[:1] == b"\n" and start[:1] not in (b"{", b"[") and _is_binary(head):
-        return Kind.PROTOBUF
+        return FileType.PROTOBUF
     if start[:1] == b"{":
-        return Kind.LINES if _is_lines(start) else Kind.JSON
-    return Kind.CSV if _is_csv(start) else Kind.JSON
+        return FileType.LINES if _is_lines(start) else FileType.JSON
+    return FileType.CSV if _is_csv(start) else FileType.JSON
 
 
 def document(data: bytes, name: str = "") -> tuple[Any, list[str]]:
-    """Return what a file holds as one document, and for a list by pieces the place of each; raise `Refused`."""
+    """Return the content of a file as one document, with the place of each item of a list; raise `Refused`."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
     kind = kind_of(data[:HEAD_BYTES], name)
     if not data.strip():
         raise Refused([Fault("", "it is empty", "Send recorded runs as JSON, one per line, or as CSV.")])
-    if kind is Kind.JSON:
+    if kind is FileType.JSON:
         return json_values.parse(data), []
-    if kind is Kind.PROTOBUF:
+    if kind is FileType.PROTOBUF:
         return spans.document_of_protobuf(data), []
-    listed = [*(rows(decoded(data).splitlines(keepends=True)) if kind is Kind.CSV else lines(data.split(b"\n")))]
+    listed = [*(rows(decoded(data).splitlines(keepends=True)) if kind is FileType.CSV else lines(data.split(b"\n")))]
     faults = [fault.under(piece.place) for piece in listed for fault in piece.faults]
     if faults:
         raise Refused(faults)
@@ -108,13 +108,13 @@ def _parsed(data: bytes, place: str) -> Piece:
     try:
         return Piece(place, json_values.parse(data))
     except Refused as refusal:
-        # Every piece is line 1 to the parser; where it stands in the file is what helps.
+        # The parser sees every piece as line 1; the line in the file is more useful.
         faults = (Fault(f.path, f.problem.replace("line 1 column", "column", 1), f.remedy) for f in refusal.faults)
         return Piece(place, faults=tuple(faults))
 
 
 def elements(data: Any) -> Iterator[Piece]:
-    """Yield the elements of a JSON array, each with its number; one that is not closed, or no array, is at fault."""
+    """Yield the elements of a JSON array, each with its number; text that is not a complete array is a fault."""
     depth, start, number, closed = 0, 0, 0, False
     for token in _TOKEN.finditer(data):
         mark = token.group()
@@ -133,7 +133,7 @@ def elements(data: Any) -> Iterator[Piece]:
                 break
     if not closed or bytes(data[start : start + 4_096]).strip():
         problem = "something follows the array" if closed else "the array is not closed"
-        yield Piece("", faults=(Fault("", problem, "Send the file as it was exported; was it cut off?"),))
+        yield Piece("", faults=(Fault("", problem, "Send the file as exported; was it cut off?"),))
 
 
 def rows(text: Iterable[str]) -> Iterator[Piece]:
@@ -163,12 +163,12 @@ def _is_binary(head: bytes) -> bool:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start < len(head) - 4  # a character that was cut off is none
+        return error.start < len(head) - 4  # an incomplete character is dropped
     return False
 
 
 def _is_lines(start: bytes) -> bool:
-    """Return whether data that starts with an object goes on with further ones on lines of their own."""
+    """Return True if the first object is followed by other objects on lines of their own."""
     first, _, rest = start.partition(b"\n")
     if not rest.strip():
         return False
@@ -180,7 +180,7 @@ def _is_lines(start: bytes) -> bool:
 
 
 def _is_csv(start: bytes) -> bool:
-    """Return whether data begins with a line of column names, at least one of which we know."""
+    """Return True if data begins with a header line of columns, at least one of them known."""
     first, newline, _ = start.partition(b"\n")
     if not newline or start[:1] == b"[":
         return False

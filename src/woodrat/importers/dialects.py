@@ -1,9 +1,9 @@
-"""Dialects: what a span says of an agent's work.
+"""Dialects: how different tracing libraries describe an agent's work in a span.
 
 OpenTelemetry's GenAI conventions, OpenInference, and the words of the AI SDK, OpenLLMetry, LangSmith and Google's ADK.
 
-A dialect is a set of attribute names. Which attributes were understood is noted, so that all others can be kept as they
-are; one that was understood in part is kept too.
+A dialect is a set of attribute names. Each understood attribute is marked, so that all others can be kept unchanged; a
+partly understood one is kept too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from woodrat.importers.spans import Span
 
 MODEL, TOOL, DECISION, AGENT, OTHER = "model", "tool", "decision", "agent", "other"
-"""What a span stands for."""
+"""The kind of work in a span."""
 
 _OPERATIONS: Final = {
     "chat": MODEL,
@@ -53,27 +53,27 @@ _SPAN_KINDS: Final = {
 _ENTITIES: Final = {"tool": TOOL, "agent": AGENT, "workflow": AGENT}
 """By `traceloop.span.kind`."""
 _DOING: Final = (".doGenerate", ".doStream", ".doEmbed", ".doRerank")
-"""How an operation of the AI SDK (`ai.operationId`) ends that is one call of a model."""
+"""Suffixes of AI SDK operations (`ai.operationId`) that are one model call."""
 _TOOL_CALL: Final = "ai.toolCall"
 _MADE_ANEW: Final = frozenset({"id", "created_at", "completed_at", "object", "status", "previous_response_id"})
-"""Parameters that an instrumentation took from the answer: they are others every time, and nobody asked for them."""
+"""Parameters that an instrumentation copied from the answer: they differ every time, and were not in the request."""
 _SHOWN_OBJECT: Final = re.compile(r"<[\w.]+ object")
-"""How Python shows an object that nobody can read."""
+"""Python's default representation of an object, which has no readable content."""
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _FINISHED: Final = frozenset({"stop", "end_turn", "completed"})
 """Reasons to stop that say no more than that the answer is whole."""
 _TELLING: Final = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
-"""Events whose attributes count as the span's: they hold the messages of a model call where the span does not."""
+"""Events whose attributes count as the span's: they hold the messages of a model call if the span does not."""
 _SENT: Final = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
-"""Events that are one message each, sent to a model, and whose it is unless they say."""
+"""Events that each hold one message to a model, and its default role."""
 _CHOICE: Final = "gen_ai.choice"
-"""An event that is one message of a model's answer."""
+"""An event that holds one message of a model's answer."""
 _BODY: Final = "gen_ai.event.content"
 """Where such an event may hold all it says, as JSON."""
 
 
 class Saying:
-    """What a span says; each part that is asked for counts as understood."""
+    """The content of a span; each part that is read is marked as understood."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -93,12 +93,12 @@ class Saying:
         self._failed: str | None = None
         operation, kind = self._said.get("gen_ai.operation.name"), self._said.get("openinference.span.kind")
         self.kind: str = _SPAN_KINDS.get(str(kind).upper()) or _OPERATIONS.get(str(operation)) or self._guessed()
-        """What the span stands for."""
+        """The kind of work in the span."""
         self.word: str = str(kind or operation or "span").lower()
-        """What its dialect calls it."""
+        """Its name in the dialect."""
 
     def _guessed(self) -> str:
-        """Return what a span stands for by other words, or by naming a model or a tool and no operation."""
+        """Return the kind of a span by synonyms, or by a model or tool name without an operation."""
         entity = _ENTITIES.get(str(self._said.get("traceloop.span.kind")))
         if entity is not None:
             return entity
@@ -110,11 +110,11 @@ class Saying:
         return MODEL if "gen_ai.request.model" in self._said or "llm.model_name" in self._said else OTHER
 
     def rest(self) -> dict[str, Any]:
-        """Return the span's attributes that nobody asked for."""
+        """Return the span's attributes that were not understood."""
         return {name: value for name, value in self.span.attributes.items() if name not in self._taken}
 
     def first(self, *names: str) -> Any:
-        """Return the first of these attributes that is there; it counts as understood."""
+        """Return the first of these attributes that exists, and mark it as understood."""
         for name in names:
             if self._said.get(name) is not None:
                 self._taken.add(name)
@@ -136,7 +136,7 @@ class Saying:
         return parsed(self.first(*names))
 
     def spread(self, prefix: str) -> Any:
-        """Return what attributes with this prefix spell together: `a.0.b` is `b` of the first item of the list `a`."""
+        """Return the nested value of attributes with this prefix: `a.0.b` is `b` of the first item of the list `a`."""
         if prefix in self._said:
             return self.value(prefix)
         found: Any = None
@@ -154,7 +154,7 @@ class Saying:
     # -------------------------------------------------------------------------------------------- the parts of it
 
     def messages(self) -> list[Any] | None:
-        """Return what a model was sent."""
+        """Return the messages to a model."""
         system = self.value("gen_ai.system_instructions")
         listed = self._in_place("gen_ai.input.messages")
         for prefix, wrap in (("llm.input_messages", "message"), ("gen_ai.prompt", None), ("llm.prompts", "prompt")):
@@ -177,14 +177,14 @@ class Saying:
         return listed
 
     def _in_place(self, name: str) -> list[Any] | None:
-        """Return the messages that one attribute holds."""
+        """Return the messages in one attribute."""
         found = self.value(name)
         if found is None or found == []:
             return None
         return found if isinstance(found, list) else [found]
 
     def _spread_messages(self, prefix: str, wrap: str | None) -> list[Any] | None:
-        """Return the messages that attributes of this prefix spell; those in a wrapping are kept there too."""
+        """Return the messages in attributes with this prefix; wrapped ones keep their wrapper there too."""
         found = self.spread(prefix)
         if not found:
             return None
@@ -194,11 +194,11 @@ class Saying:
         if told is not None and told != found:
             self._taken.discard(prefix)
         listed = told if told is not None else [found]
-        # Only whose messages they are is no message.
+        # a role alone is not a message
         return listed if any(not isinstance(item, Mapping) or set(item) - {"role"} for item in listed) else None
 
     def response(self) -> Any:
-        """Return what a model answered: its text where that is all, else the message or messages."""
+        """Return a model's answer: its text if that is all, else the message or messages."""
         found = (
             self.value("gen_ai.output.messages")
             or _unwrapped(self.spread("llm.output_messages"), "message")
@@ -216,7 +216,7 @@ class Saying:
         return said if said is not None and _is_text(only) else only
 
     def _completion(self) -> Any:
-        """Return what `gen_ai.completion` holds."""
+        """Return the content of `gen_ai.completion`."""
         found = self.spread("gen_ai.completion")
         told = wrappers.messages(found) if isinstance(found, Mapping) else None
         if told is None:
@@ -225,7 +225,7 @@ class Saying:
         return told if self.kind == MODEL else found
 
     def _responded(self) -> Any:
-        """Return what the AI SDK says a model answered."""
+        """Return a model's answer as recorded by the AI SDK."""
         text, calls = self.text("ai.response.text"), self.value("ai.response.toolCalls")
         found = self.value("ai.response.object")
         if calls:
@@ -233,7 +233,7 @@ class Saying:
         return found if found is not None else text
 
     def _vertex_content(self) -> Any:
-        """Return what Google's ADK says a model answered."""
+        """Return a model's answer as recorded by Google's ADK."""
         found = self.value("gcp.vertex.agent.llm_response")
         self._taken.discard("gcp.vertex.agent.llm_response")
         return _within(found, "content")
@@ -252,7 +252,7 @@ class Saying:
         return {name: count for name, count in (("input", sent), ("output", got)) if count is not None}
 
     def parameters(self) -> dict[str, Any]:
-        """Return what a model was asked with besides messages."""
+        """Return the parameters of a model call, without messages."""
         names = ("llm.invocation_parameters", "embedding.invocation_parameters")
         stated = self.value(*names)
         found = dict(stated) if isinstance(stated, dict) else {}
@@ -266,7 +266,7 @@ class Saying:
         return found
 
     def arguments(self) -> Any:
-        """Return what a tool was called with."""
+        """Return the arguments of a tool call."""
         understood = set(self._taken)
         found = self.value(
             *("gen_ai.tool.call.arguments", "input.value", "gen_ai.retrieval.query.text", "reranker.query"),
@@ -283,10 +283,10 @@ class Saying:
             found = parsed(self._sent[-1].get("content"))
         if found is None:
             found = self.value("tool.parameters")
-        return self._made(wrappers.arguments(found), found, understood)
+        return self._converted(wrappers.arguments(found), found, understood)
 
     def result(self) -> Any:
-        """Return what a tool returned."""
+        """Return the result of a tool call."""
         understood = set(self._taken)
         found = self.value(
             *("gen_ai.tool.call.result", "output.value", "gen_ai.retrieval.documents", "ai.toolCall.result"),
@@ -301,16 +301,16 @@ class Saying:
             found = parsed(said if said is not None else self._chosen[-1])
         told, failed = wrappers.result(found)
         self._failed = speech.words(told) or str(told) if failed else None
-        return self._made(told, found, understood)
+        return self._converted(told, found, understood)
 
-    def _made(self, told: Any, found: Any, understood: set[str]) -> Any:
-        """Return what was made of what was found; when that is not all of it, what was found is kept as well."""
+    def _converted(self, told: Any, found: Any, understood: set[str]) -> Any:
+        """Return a converted value; if the conversion loses a part, keep the original attribute as well."""
         if told is not found:
             self._taken = understood
         return told
 
     def asked(self) -> str | None:
-        """Return what was asked of an agent, or of the model a trace is all about: the user's last words."""
+        """Return the question to an agent, or to the only model of a trace: the user's last message."""
         understood = set(self._taken)
         try:
             return (
@@ -320,10 +320,10 @@ class Saying:
                 or wrappers.tasks(self.value("crew_tasks"))
             )
         finally:
-            self._taken = understood  # the last words are not all of it: the messages are kept
+            self._taken = understood  # the last message is not everything: keep the messages
 
     def inputs(self) -> dict[str, Any] | None:
-        """Return what an agent was given by name; what a framework's own function was called with is not that."""
+        """Return the named inputs of an agent; arguments of a framework's own functions do not count."""
         given = self._said.get("input.value")
         found = parsed(given)
         if not isinstance(found, dict) or _SHOWN_OBJECT.search(str(given)):
@@ -331,19 +331,19 @@ class Saying:
         return dict(self.value("input.value"))
 
     def answered(self) -> Any:
-        """Return what an agent answered."""
+        """Return an agent's answer."""
         understood = set(self._taken)
         found = self.value("final_result", "gen_ai.agent.final_result")
         if found is None:
             found = self.response()
-        return self._made(wrappers.answer(found), found, understood)
+        return self._converted(wrappers.answer(found), found, understood)
 
     def error(self) -> dict[str, str] | None:
-        """Return what a span that failed says of it."""
+        """Return the error of a failed span."""
         from woodrat.importers.spans import ERROR
 
         if self.span.status != ERROR:
-            return self._said_to_fail()
+            return self._error_in_message()
         kind = self.text("error.type")
         message = self.span.message
         for event in self.span.events:
@@ -353,8 +353,8 @@ class Saying:
                 message = str(said.get("exception.message") or message)
         return {"type": kind or "Exception", "message": message.split(_TRACEBACK)[0] or message}
 
-    def _said_to_fail(self) -> dict[str, str] | None:
-        """Return what a tool says of its failure whose span does not: the framework told the model and went on."""
+    def _error_in_message(self) -> dict[str, str] | None:
+        """Return a tool's error if its span has none: the framework passed the error to the model."""
         if self.kind != TOOL:
             return None
         returned = self.result()
@@ -364,14 +364,14 @@ class Saying:
 
 
 def _within(found: Any, *path: str) -> Any:
-    """Return what stands in nested objects under these names."""
+    """Return the value under these nested names."""
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
 
 
 def _is_text(message: Any) -> bool:
-    """Return whether a message says nothing but its text: it calls no tools, and stopped because it was done."""
+    """Return True if a message is only text: it calls no tools, and has the normal stop reason."""
     if not isinstance(message, dict):
         return True
     known = {"role", "content", "parts", "contents", "finish_reason"}
@@ -379,7 +379,7 @@ def _is_text(message: Any) -> bool:
 
 
 def _message(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message that an event is: what it says in one piece, by name, or by names that begin alike."""
+    """Return the message in an event: one attribute, an attribute by name, or several with a common prefix."""
     body = parsed(said.get(_BODY))
     told: Any = None
     for name in sorted(said if not isinstance(body, dict) else ()):
@@ -394,7 +394,7 @@ def _message(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unwrapped(found: Any, name: str) -> Any:
-    """Return a list whose items hold one thing each as the list of these."""
+    """Return a list of one-member items as the list of their values."""
     if not isinstance(found, list):
         return found
     return [item[name] if isinstance(item, Mapping) and list(item) == [name] else item for item in found]
@@ -408,7 +408,7 @@ def _put(into: Any, path: list[str], value: Any) -> dict[str, Any]:
 
 
 def _settled(found: Any) -> Any:
-    """Return nested mappings with those that count from 0 as lists."""
+    """Return nested mappings with those numbered from 0 as lists."""
     if not isinstance(found, dict):
         return found
     settled = {name: _settled(value) for name, value in found.items()}

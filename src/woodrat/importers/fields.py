@@ -68,14 +68,14 @@ def time_of(value: Any) -> str | None:
 
 
 def duration_ms(start: Any, end: Any) -> int | None:
-    """Return how long something took by its two times; none where one is not known, or they are the wrong way round."""
+    """Return the duration between two times; None if one is unknown, or they are in the wrong order."""
     times = [time_of(start), time_of(end)]
     micros = [moment.to_micros(moment.parse(time)) for time in times if time is not None]
     return (micros[1] - micros[0]) // 1_000 if len(micros) == 2 and micros[1] >= micros[0] else None
 
 
 def tokens(usage: Any) -> dict[str, int]:
-    """Return tokens read and written, as far as a mapping says them."""
+    """Return input and output tokens, if a mapping has them."""
     stated = usage if isinstance(usage, Mapping) else {}
     found = {}
     for ours, names in (("input", _SENT), ("output", _CAME)):

@@ -1,7 +1,7 @@
-"""Files: what files of recordings hold, piece by piece.
+"""Files: the contents of recording files, piece by piece.
 
 A file is a path, a folder of files, an open file, or the text or bytes of one. Files that are short are a document
-each. A long file whose every piece is a run by itself (a line, an element of an array, a row) is read twice: once to
+each. A long file in which every piece is a separate run (a line, an element of an array, a row) is read twice: once to
 check all of it, once to record it in batches. So no more of it is in memory than a batch, and a digest for each run.
 """
 
@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.importers import content, reader
-from woodrat.importers.content import Kind, Piece
+from woodrat.importers.content import FileType, Piece
 from woodrat.records import dataclass, field
 from woodrat.runs.recordings import FILE_FAULTS_MAX, NOTHING_RECORDED, Recordings
 
@@ -30,16 +30,16 @@ Source: TypeAlias = "str | bytes | os.PathLike[str] | BinaryIO"
 WHOLE_BYTES_MAX: Final = 256 * 1_048_576
 """Longest file that is read as a whole; its values take several times that in memory."""
 LONG_BYTES: Final = 8 * 1_048_576
-"""From how many bytes on a file is read piece by piece, if its pieces are runs by themselves."""
+"""Size from which a file is read piece by piece, if its pieces are separate runs."""
 BATCH_BYTES: Final = 4 * 1_048_576
-"""How much of a long file is recorded in one write."""
+"""Bytes of a long file recorded in one write."""
 PIPE_BYTES_MAX: Final = 1_024 * 1_048_576
-"""How much of a pipe is taken: it is copied to the disk before anything of it is recorded."""
+"""Most bytes read from a pipe: it is copied to disk before it is recorded."""
 _SPOOLED_BYTES: Final = 8 * 1_048_576
 
 
 @dataclass(slots=True)
-class Batch:
+class PieceBatch:
     """Pieces of a file that are recorded together, as one document."""
 
     name: str
@@ -47,14 +47,14 @@ class Batch:
     document: Any
     """What it says."""
     places: list[str] = field(default_factory=list)
-    """Where the items of the document stand, where it is a list of pieces."""
+    """The places of the document's items, if it is a list of pieces."""
 
     def recordings(self) -> Recordings:
         """Return the runs that the document holds."""
         return reader.read(self.document)
 
     def placed(self, faults: Iterable[Fault]) -> list[Fault]:
-        """Return faults that say where in the file they are."""
+        """Return faults with their place in the file."""
         return [self._placed(fault) for fault in faults]
 
     def _placed(self, fault: Fault) -> Fault:
@@ -81,15 +81,15 @@ class RecordingFile:
         self.is_long = size > LONG_BYTES and self._pieces() is not None and self._is_apart()
         """Whether it is read piece by piece."""
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield what the file holds, from its beginning; raise `Refused` with all that cannot be read."""
+    def batches(self) -> Iterator[PieceBatch]:
+        """Yield the content of the file, from its beginning; raise `Refused` with all faults."""
         if self.is_long:
             yield from self._long()
         else:
             yield self.whole()
 
-    def whole(self) -> Batch:
-        """Return what the file holds, as one document; raise `Refused` with all that cannot be read."""
+    def whole(self) -> PieceBatch:
+        """Return the content of the file, as one document; raise `Refused` with all faults."""
         if self._size > WHOLE_BYTES_MAX:
             problem = f"it has {self._size} bytes, and {WHOLE_BYTES_MAX} is the limit of a file that is no list of runs"
             raise Refused([Fault(self._name, problem, "Send one run a line, or several files.")], NOTHING_RECORDED)
@@ -99,16 +99,16 @@ class RecordingFile:
         except Refused as refusal:
             faults = [_under(fault, self._name) for fault in refusal.faults]
             raise Refused(faults, NOTHING_RECORDED) from None
-        return Batch(self._name, document, places)
+        return PieceBatch(self._name, document, places)
 
     def _pieces(self) -> Iterator[Piece] | None:
-        """Return the pieces of the file; none where it has to be read as a whole."""
+        """Return the pieces of the file; None if it has to be read as a whole."""
         self._file.seek(0)
-        if self._kind is Kind.LINES:
+        if self._kind is FileType.LINES:
             return content.lines(self._lines())
-        if self._kind is Kind.CSV:
+        if self._kind is FileType.CSV:
             return self._rows()
-        if self._kind is Kind.JSON and self._file.read(4_096).lstrip()[:1] == b"[":
+        if self._kind is FileType.JSON and self._file.read(4_096).lstrip()[:1] == b"[":
             return self._elements()
         return None
 
@@ -116,7 +116,9 @@ class RecordingFile:
         while line := self._file.readline(content.LINE_BYTES_MAX + 1):
             if len(line) > content.LINE_BYTES_MAX:
                 problem = f"a line has more than {content.LINE_BYTES_MAX} bytes"
-                raise Refused([Fault(self._name, problem, "Cut what is so long, or leave it out.")], NOTHING_RECORDED)
+                raise Refused(
+                    [Fault(self._name, problem, "Shorten the long value, or leave it out.")], NOTHING_RECORDED
+                )
             yield line
 
     def _rows(self) -> Iterator[Piece]:
@@ -140,12 +142,12 @@ class RecordingFile:
             yield from content.elements(mapped)
 
     def _is_apart(self) -> bool:
-        """Return whether every piece is a run by itself; what cannot be read counts as one."""
+        """Return True if every piece is a separate run; an unreadable piece counts as one."""
         return all(piece.faults or reader.is_alone(piece.value) for piece in self._pieces() or ())
 
-    def _long(self) -> Iterator[Batch]:
+    def _long(self) -> Iterator[PieceBatch]:
         faults: list[Fault] = []
-        batch, size = Batch(self._name, []), 0
+        batch, size = PieceBatch(self._name, []), 0
         for piece in self._pieces() or ():
             faults += (_under(fault, f"{self._name}{piece.place}".strip()) for fault in piece.faults)
             if len(faults) > FILE_FAULTS_MAX:
@@ -157,7 +159,7 @@ class RecordingFile:
             size += _size(piece.value)
             if size >= BATCH_BYTES:
                 yield batch
-                batch, size = Batch(self._name, []), 0
+                batch, size = PieceBatch(self._name, []), 0
         if faults:
             raise Refused(faults, NOTHING_RECORDED)
         if batch.document:
@@ -171,9 +173,9 @@ def is_source(document: object) -> TypeGuard[Source | Sequence[os.PathLike[str]]
     return isinstance(document, str | bytes | bytearray | os.PathLike) or hasattr(document, "read")
 
 
-def documents_of(source: Source | Sequence[os.PathLike[str]]) -> list[Batch]:
-    """Return what files hold, each as one document; raise `Refused` with the faults of all."""
-    found: list[Batch] = []
+def documents_of(source: Source | Sequence[os.PathLike[str]]) -> list[PieceBatch]:
+    """Return the contents of files, each as one document; raise `Refused` with the faults of all."""
+    found: list[PieceBatch] = []
     with ExitStack() as stack:
         faults: list[Fault] = []
         for file in _files(source, stack):
@@ -187,7 +189,7 @@ def documents_of(source: Source | Sequence[os.PathLike[str]]) -> list[Batch]:
 
 
 def one_document(source: Source | Sequence[os.PathLike[str]]) -> Any:
-    """Return what files hold as one document: of several, the list of all that they list."""
+    """Return the contents of files as one document: for several files, the list of all their items."""
     batches = documents_of(source)
     if len(batches) == 1:
         return batches[0].document
@@ -197,13 +199,13 @@ def one_document(source: Source | Sequence[os.PathLike[str]]) -> Any:
 
 @contextmanager
 def opened(source: Source | Sequence[os.PathLike[str]]) -> Iterator[list[RecordingFile]]:
-    """Return files, open until the block ends; of a folder those in it and below that may be recordings."""
+    """Return open files, closed when the block ends; a folder stands for all possible recordings in it and below."""
     with ExitStack() as stack:
         yield _files(source, stack)
 
 
 def _size(value: Any) -> int:
-    """Return about how many bytes a value takes, its texts above all."""
+    """Return the approximate size of a value, mainly of its texts."""
     size, level = 0, [value]
     while level:
         inner: list[Any] = []
@@ -223,7 +225,7 @@ def _size(value: Any) -> int:
 
 
 def _files(source: Source | Sequence[os.PathLike[str]], stack: ExitStack) -> list[RecordingFile]:
-    """Open files; of a folder those in it and below that may be recordings, in the order of their names."""
+    """Open files; a folder stands for all possible recordings in it and below, in the order of their names."""
     listed: list[Any] = [*source] if isinstance(source, list | tuple) else [source]
     faults: list[Fault] = []
     found: list[RecordingFile] = []
@@ -259,7 +261,7 @@ def _paths(path: str, faults: list[Fault]) -> list[str]:
     )
     if not found:
         wanted = ", ".join(content.SUFFIXES)
-        faults.append(Fault(path, "there is no recording in this folder", f"Name a folder with files in {wanted}."))
+        faults.append(Fault(path, "this folder contains no recording", f"Name a folder with files in {wanted}."))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Formats: what a document of a format is known by, and what reads it."""
+"""Formats: how to recognise a document of a format, and its reader."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Reading:
-    """What was read of a document so far; `Recordings` says what the members are."""
+class ParsedDocument:
+    """The parts read from a document so far; `Recordings` describes the members."""
 
     trajectories: list[Placed] = field(default_factory=list)
     snapshots: list[Placed] = field(default_factory=list)
     records: list[Placed] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     judged: list[dict[str, Any]] = field(default_factory=list)
-    """What was thought of traces and their spans."""
+    """Evaluations of traces and their spans."""
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -31,14 +31,14 @@ class Format:
     """One format of recordings."""
 
     name: str
-    """What it is called."""
+    """Its name."""
     fits: Callable[[dict[str, Any]], bool]
     """Whether an object is a run in this format, or a part of one."""
-    read: Callable[[Sequence[Placed], Reading], None]
+    read: Callable[[Sequence[Placed], ParsedDocument], None]
     """Reads objects of it: one run, or with `parts` all that a document has."""
     parts: bool = False
     """Whether a run is several objects, such as the lines of a file or the spans of a trace."""
     beside: Callable[[dict[str, Any]], bool] | None = None
-    """Whether an object may stand among parts that fit, and is none by itself."""
+    """Whether an object may be among parts that match without being a document itself."""
     weak: bool = False
     """Whether an object is in this format only if it is in no other."""

@@ -1,4 +1,4 @@
-"""Langfuse: traces and their observations, which are spans by another name."""
+"""Langfuse: traces and their observations, which correspond to spans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from woodrat.runs.rewards import named_score
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 _OBSERVATION_KINDS: Final = {
@@ -39,7 +39,7 @@ _MADE_BY_STORE: Final = frozenset(
     | {"updatedAt", "internalModelId", "scores", "promptTokens", "completionTokens", "totalTokens", "unit"}
     | {"inputUsage", "outputUsage", "totalUsage", "toolCalls", "toolCallNames", "toolDefinitions"}
 )
-"""Members of an observation that have a place in a span, or only say how it is stored."""
+"""Members of an observation that map to members of a span, or only concern storage."""
 
 
 def _is_observation(item: Mapping[str, Any]) -> bool:
@@ -89,7 +89,7 @@ def _spans(
 
 
 def _trace_span(trace: Mapping[str, Any], hexed: str, made: list[Span]) -> Span | None:
-    """Return the span that a trace itself is; none where nothing is known of it but its id."""
+    """Return the span of a trace itself; None if nothing but its id is known."""
     if not trace.keys() - {"id", "scores"}:
         return None
     said: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def _inside(span: Span, parent: str) -> Span:
 
 
 def _with_trace(span: Span, trace: Span) -> Span:
-    """Return the root of a trace with what only the trace says."""
+    """Return the root of a trace with the members that only the trace has."""
     return replace(
         span, attributes={**trace.attributes, **span.attributes}, resource={**trace.resource, **span.resource}
     )
@@ -225,7 +225,7 @@ def _as_text(value: Any) -> Any:
     return form.serialise(value).decode() if isinstance(value, dict | list) else value
 
 
-def _read_traces(items: Sequence[Placed], reading: Reading) -> None:
+def _read_traces(items: Sequence[Placed], reading: ParsedDocument) -> None:
     for item, path in items:
         trace = item["trace"] if isinstance(item.get("trace"), dict) else item
         where = f"{path}/observations"
@@ -241,14 +241,14 @@ def _read_traces(items: Sequence[Placed], reading: Reading) -> None:
         _read([(about, observed, path)], reading)
 
 
-def _read_observations(items: Sequence[Placed], reading: Reading) -> None:
+def _read_observations(items: Sequence[Placed], reading: ParsedDocument) -> None:
     by_trace: dict[str, list[Placed]] = {}
     for item, path in items:
         by_trace.setdefault(str(item["traceId"]), []).append((item, path))
     _read([({"id": name}, listed, listed[0][1]) for name, listed in by_trace.items()], reading)
 
 
-def _read(traces: Iterable[tuple[Mapping[str, Any], list[Placed], str]], reading: Reading) -> None:
+def _read(traces: Iterable[tuple[Mapping[str, Any], list[Placed], str]], reading: ParsedDocument) -> None:
     spans, judged = _spans(traces, reading.faults)
     reading.spans += spans
     reading.judged += judged

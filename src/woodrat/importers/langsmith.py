@@ -1,7 +1,7 @@
 """LangSmith: runs as its SDK sends them and its export functions write them, one trajectory for each trace.
 
 A run (a span, in other words) has a `run_type`. Runs come flat with `trace_id` and `parent_run_id`, nested in
-`child_runs`, under `runs`, or as `post` and `patch`, which tell the beginning and the end of a run apart.
+`child_runs`, under `runs`, or as `post` and `patch`, which carry the beginning and the end of a run separately.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 LEVELS_MAX: Final = 60
-"""How deep runs may be nested in each other."""
+"""Deepest nesting of runs."""
 _QUESTIONS: Final = ("input", "question", "query", "prompt", "text")
 _ANSWERS: Final = ("output", "answer", "text", "content", "result")
 
@@ -33,12 +33,12 @@ def _is_run(item: Mapping[str, Any]) -> bool:
 
 
 def _is_batch(document: Mapping[str, Any]) -> bool:
-    """Return whether a document is what the SDK sends: beginnings and ends apart."""
+    """Return True if a document comes from the SDK: with separate beginnings and ends."""
     return isinstance(document.get("post"), list)
 
 
 def _batch_runs(document: Mapping[str, Any], faults: list[Fault]) -> list[Placed]:
-    """Return the runs of what the SDK sends, each with its end."""
+    """Return the runs of an SDK document, each joined with its end."""
     posted = [(run, f"/post/{number}") for number, run in enumerate(document["post"])]
     patched = document.get("patch")
     late = [(run, f"/patch/{number}") for number, run in enumerate(patched if isinstance(patched, list) else ())]
@@ -69,7 +69,7 @@ def _trajectories(runs: Iterable[Placed], faults: list[Fault]) -> list[tuple[dic
 
 
 def _flat(run: Any, path: str, faults: list[Fault], outer: Mapping[str, Any] | None = None) -> Iterator[Placed]:
-    """Yield a run and those inside it, each with the one it is inside of."""
+    """Yield a run and the runs inside it, each with its parent."""
     todo: list[tuple[Any, str, Mapping[str, Any] | None, int]] = [(run, path, outer, 0)]
     while todo:
         item, where, above, level = todo.pop(0)
@@ -136,7 +136,7 @@ def _trace(spans: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _names(span: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the agent of a span calls itself."""
+    """Yield the agent name in a span."""
     metadata = _object(_object(span.get("extra")).get("metadata"))
     for name in ("lc_agent_name", "ls_agent_name", "agent_name"):
         if isinstance(metadata.get(name), str) and metadata[name]:
@@ -182,7 +182,7 @@ def _step(span: Mapping[str, Any], root: Any) -> dict[str, Any]:
 
 
 def _response(outputs: Any) -> Json:
-    """Return what a model answered: its text where that is all, or the text and the tools it calls."""
+    """Return a model's answer: its text if that is all, or the text and its tool calls."""
     told: Any = None
     choices = _object(outputs).get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
@@ -218,7 +218,7 @@ def _usage(span: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _feedback(span: Mapping[str, Any], about: Any) -> Iterator[dict[str, Any]]:
-    """Yield what was thought of a run: single feedback, or the averages that the list of runs has."""
+    """Yield the evaluations of a run: single feedback, or the averages in the list of runs."""
     listed = span.get("feedback")
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict):
@@ -235,7 +235,7 @@ def _feedback(span: Mapping[str, Any], about: Any) -> Iterator[dict[str, Any]]:
 
 
 def _times(span: Mapping[str, Any], ended: bool = False) -> dict[str, Any]:
-    """Return the times of a run under our names; one that cannot be read keeps its own."""
+    """Return the times of a run under Woodrat's names; an unreadable time keeps its own name."""
     found: dict[str, Any] = {}
     for ours, theirs in (("started_at", "start_time"), ("ended_at", "end_time"))[: 2 if ended else 1]:
         if span.get(theirs) is not None:
@@ -253,7 +253,7 @@ def _error(error: Any) -> Any:
 
 
 def _first(found: Any, names: Iterable[str]) -> Json:
-    """Return the member that holds what came of something, or else all of it."""
+    """Return the member that holds a result, or else all of it."""
     if isinstance(found, dict):
         for name in names:
             if name in found:
@@ -267,11 +267,11 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _read_runs(items: Sequence[Placed], reading: Reading) -> None:
+def _read_runs(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.trajectories += _trajectories(items, reading.faults)
 
 
-def _read_batches(items: Sequence[Placed], reading: Reading) -> None:
+def _read_batches(items: Sequence[Placed], reading: ParsedDocument) -> None:
     for item, path in items:
         before = len(reading.faults)
         runs = _batch_runs(item, reading.faults)

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: what it exports of itself, which is `{"data": [...]}` of traces and their spans."""
+"""OpenAI Agents SDK: its exported traces and spans, as `{"data": [...]}`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from woodrat.canon.form import Json
     from woodrat.errors import Fault
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 
@@ -67,7 +67,7 @@ def _agent(span: Mapping[str, Any]) -> str | None:
 
 
 def _within(span: Mapping[str, Any], agents: Mapping[str, str], above: Mapping[str, Any]) -> str | None:
-    """Return the agent inside whose span a span is; there are no circles."""
+    """Return the agent whose span contains a span; there are no circles."""
     id = str(span["id"])
     while id not in agents:
         outer = above.get(id)
@@ -139,7 +139,7 @@ def _generation(data: Mapping[str, Any]) -> dict[str, Any]:
     return step
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.trajectories += _trajectories(items, reading.faults)
 
 

@@ -11,7 +11,7 @@ from woodrat.importers.format import Format
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 
@@ -19,7 +19,7 @@ def _is_export(item: Mapping[str, Any]) -> bool:
     return "resourceSpans" in item
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     for item, path in items:
         batch = spans.from_documents([item])
         reading.spans += batch.spans

@@ -1,7 +1,7 @@
-"""The reader: what a document is, by what it says, and the runs that it holds.
+"""The reader: detects the format of a document by its content, and reads its runs.
 
-A document is one run, a list of them, or an object around such a list. Its objects are asked of every format of the
-table here; the format that knows them reads them.
+A document is one run, a list of them, or an object around such a list. Its objects are offered to every format in this
+table; the format that recognises them reads them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.errors import Fault, pointer_part, shown
-from woodrat.importers.format import Format, Reading
+from woodrat.importers.format import Format, ParsedDocument
 from woodrat.runs import json_values, trajectory
 from woodrat.runs.recordings import EMPTY, Recordings
 from woodrat.state.meaning import RUN_KINDS
@@ -25,7 +25,7 @@ FORMATS: Final = (
     *("woodrat_json", "causal_memory", "atif", "otlp", "langsmith", "openai_agents", "langfuse", "span_files"),
     *("transcript", "table"),
 )
-"""The modules of formats, in the order in which they are asked."""
+"""The modules of formats, in order of detection."""
 LISTS: Final = (
     *("runs", "simulations", "traces", "trajectories", "data", "items", "results", "records", "rows", "samples"),
     *("spans", "conversations", "entries", "episodes", "observations"),
@@ -41,7 +41,7 @@ def formats() -> tuple[Format, ...]:
 
 
 def read(document: object) -> Recordings:
-    """Return the runs of a document that other tools wrote, or that we exported; else the document as it is told."""
+    """Return the runs of a document from another tool, or from an export of ours; else the document unchanged."""
     faults: list[Fault] = []
     plain = json_values.keepable(document, faults)
     if not faults and plain == []:
@@ -50,7 +50,7 @@ def read(document: object) -> Recordings:
 
 
 def is_alone(item: Any) -> bool:
-    """Return whether an item is a run by itself, whatever stands beside it in a list."""
+    """Return True if an item is a run on its own, whatever its neighbours in a list."""
     if _is_entry(item) or _is_step(item) or (format := _format_of(item)) is None:
         return False
     return format.name != "OTLP" and not any(_is_part(format, item) for format in formats())
@@ -62,7 +62,7 @@ def _recordings(document: Any) -> Recordings:
         return Recordings((document,))
     if any(_is_step(item) for item, _ in items):
         return Recordings(trajectories=[({"steps": [item for item, _ in items]}, "")], is_steps=True)
-    reading = Reading()
+    reading = ParsedDocument()
     whole = _format_of_parts([item for item, _ in items])
     if whole is not None:
         whole.read(items, reading)
@@ -79,7 +79,7 @@ def _recordings(document: Any) -> Recordings:
     return _handed_over(reading, shared)
 
 
-def _handed_over(reading: Reading, shared: dict[str, Any]) -> Recordings:
+def _handed_over(reading: ParsedDocument, shared: dict[str, Any]) -> Recordings:
     entries = None
     if reading.spans:
         from woodrat.importers.span_entries import recorded
@@ -97,18 +97,18 @@ def _handed_over(reading: Reading, shared: dict[str, Any]) -> Recordings:
     )
 
 
-# What knows an object
+# Recognising an object
 
 
 def _format_of(item: Any) -> Format | None:
-    """Return the format in which an object is a run by itself."""
+    """Return the format in which an object is a complete run."""
     if not isinstance(item, dict):
         return None
     return next((format for format in formats() if not format.parts and format.fits(item)), None)
 
 
 def _format_of_parts(items: Sequence[Any]) -> Format | None:
-    """Return the format of which all objects are parts."""
+    """Return the one format of all these objects."""
     return next((format for format in formats() if format.parts and _are_parts(format, items)), None)
 
 
@@ -141,7 +141,7 @@ def _is_step(item: Any) -> bool:
 
 
 def _items(document: Any) -> tuple[list[Placed], dict[str, Any]]:
-    """Return what a document lists, each item with its place, and what stands beside the list."""
+    """Return the items of a document, each with its place, and the other members."""
     if isinstance(document, list):
         listed = [(item, f"/{number}") for number, item in enumerate(document)]
         batches = [_items(item) if _is_list(item) else None for item in document]
@@ -154,7 +154,7 @@ def _items(document: Any) -> tuple[list[Placed], dict[str, Any]]:
     lists = [name for name in LISTS if _holds_runs(document.get(name))]
     if not lists and _is_by_name(document):
         return [(run, f"/{pointer_part(name)}") for name, run in document.items()], {}
-    if not lists:  # spans by what they show
+    if not lists:  # spans by their members
         return [(span, f"/{name}/{n}") for name, listed in document.items() for n, span in enumerate(listed)], {}
     name = lists[0]
     beside = {key: value for key, value in document.items() if key != name and not isinstance(value, list)}
@@ -163,7 +163,7 @@ def _items(document: Any) -> tuple[list[Placed], dict[str, Any]]:
 
 
 def _is_list(document: Any) -> bool:
-    """Return whether an object only stands around runs, or parts of runs."""
+    """Return True if an object is only a container of runs, or of parts of runs."""
     if not isinstance(document, dict) or _format_of(document) is not None:
         return False
     if any(_holds_runs(document.get(name)) for name in LISTS) or _is_by_name(document):
@@ -175,7 +175,7 @@ def _is_list(document: Any) -> bool:
 
 
 def _is_by_name(document: Mapping[str, Any]) -> bool:
-    """Return whether an object has nothing but runs, each by its name: a parent and its child, say."""
+    """Return True if an object consists of runs by name: a parent and its child, say."""
     return bool(document) and all(is_alone(run) for run in document.values())
 
 

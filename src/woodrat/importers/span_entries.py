@@ -1,10 +1,10 @@
 """Span entries: spans become entries of runs, each from its span alone.
 
-A trace is a run of the agent whose key sends its spans. The run's id is made from the trace's and the agent, so spans
-that another agent sends under the same trace id are a run of their own, which the trace links. Nothing of an entry
+A trace is a run of the agent whose key sends its spans. The run's id is made from the trace's id and the agent, so
+spans that another agent sends under the same trace id are a separate run, which the trace links. Nothing of an entry
 depends on other spans, on the batch or on the clock. So the same spans, in any order and any batches, once or twice,
-make the same run record. Steps are ordered by their times; the number of a step is what its time has below a
-microsecond.
+make the same run record. Steps are ordered by their times; the sub-microsecond part of a time is the number of the
+step.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from woodrat.state.run_owner import run_of_trace
 
 Body = dict[str, Any]
 _FINAL: Final = ("final_output", "final_answer")
-"""What stands beside the spans of one run and is its answer."""
+"""Members beside the spans of one run that hold its answer."""
 _BESIDES: Final = ("ai.telemetry.metadata.", "langsmith.metadata.")
-"""Where the AI SDK and LangSmith have what a caller said besides."""
+"""Attributes in which the AI SDK and LangSmith keep the caller's metadata."""
 _SESSIONS: Final = tuple(place + name for place in _BESIDES for name in ("session_id", "sessionId", "thread_id"))
 _USERS: Final = tuple(place + name for place in _BESIDES for name in ("user_id", "userId"))
 _TOOL_NAMES: Final = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
@@ -37,7 +37,7 @@ _KIND_NAMES: Final = ("unspecified", "internal", "server", "client", "producer",
 def recorded(
     spans: Sequence[Span], judged: Iterable[Mapping[str, Any]], beside: Mapping[str, Any], agent: str, named: bool
 ) -> list[Body]:
-    """Return the entries of the runs of a document: its spans, what was thought of them, and what stands beside."""
+    """Return the entries of the runs of a document: its spans, its evaluations, and its other members."""
     found = [*beginnings(spans, agent), *entries(spans, agent, named=named)]
     over: dict[str, int] = {}
     for span in spans:
@@ -50,7 +50,7 @@ def recorded(
 
 
 def _answered(answer: Any, trace: str, agent: str, over: Mapping[str, int]) -> Body:
-    """Return the end of a run whose answer stands beside its spans."""
+    """Return the end of a run whose answer is beside its spans."""
     span = sha256(trace.encode()).hexdigest()[:16]
     place = {"run": run_of_trace(trace, agent), "agent": agent, "step": 0, "span": span}
     began = {"started_at": moment.from_micros(over[trace] // 1_000)}
@@ -70,15 +70,15 @@ def _judged(said: Mapping[str, Any], agent: str, over: Mapping[str, int]) -> Bod
 def entries(spans: Iterable[Span], agent: str, *, named: bool = False) -> list[Body]:
     """Return the entries that spans make, in the form that `ledger.runs.import_` takes.
 
-    `agent` is whose run it is. With `named` it is believed how agents inside call themselves.
+    `agent` is the owner of the run. With `named`, inner agents keep the names that they state.
     """
-    return [entry for span in spans for entry in _Told(span, agent, named).entries()]
+    return [entry for span in spans for entry in _SpanTranslation(span, agent, named).entries()]
 
 
 def beginnings(spans: Iterable[Span], agent: str) -> list[Body]:
-    """Return an entry for each trace that says no more than that there is such a run: the same for all its spans.
+    """Return an entry for each trace that only declares the run: the same for all its spans.
 
-    So a run is listed before its root has come, which may never happen: a process that was killed exports none.
+    So a run is listed before its root has arrived, which may never happen: a killed process exports none.
     """
     return [
         {
@@ -90,8 +90,8 @@ def beginnings(spans: Iterable[Span], agent: str) -> list[Body]:
     ]
 
 
-class _Told:
-    """One span being made into entries."""
+class _SpanTranslation:
+    """One span during its translation into entries."""
 
     def __init__(self, span: Span, agent: str, named: bool) -> None:
         self._span, self._says = span, Saying(span)
@@ -99,7 +99,7 @@ class _Told:
         self._run = run_of_trace(span.trace, agent)
 
     def entries(self) -> Iterator[Body]:
-        """Yield what the span says: how the run began and ended where it says that, and its step."""
+        """Yield the entries of the span: beginning and end of the run if it has them, and its step."""
         span, says = self._span, self._says
         root = span.parent is None
         step = _STEPS[says.kind](says) if says.kind in _STEPS else None
@@ -118,7 +118,7 @@ class _Told:
         about = self._about(query, root)
         yield self._entry("run.started", about, span.start_ns, step=0)
         if root and query is None and span.name:
-            # It says what was asked only where no agent and no model inside does.
+            # the question counts only if no inner agent or model has it
             fallback: Body = {"query": values.text(span.name), "trace": span.trace, FALLBACK: ["query"]}
             yield self._entry("run.started", fallback, span.end_ns, bare=True)
         end: Body = {"status": "done" if error is None else "error"}
@@ -126,7 +126,7 @@ class _Told:
             end["answer"] = _kept(answer)
         if error is not None:
             end["error"] = _error(error)
-        # Of an agent inside the models say it, and those of all the others.
+        # an inner agent's messages are in its model spans, and so are all others
         usage = says.usage() if root and says.kind in (AGENT, OTHER) else {}
         if usage:
             end["usage"] = usage
@@ -141,7 +141,7 @@ class _Told:
     def _about(self, query: str | None, root: bool) -> Body:
         says, resource = self._says, self._span.resource
         about: Body = {"trace": self._span.trace}
-        # Whose run it is does not depend on what a span says of itself: of spans that come late nobody knows that yet.
+        # The owner of the run does not depend on one span's statements: a later span may lack them.
         name = says.peek("gen_ai.agent.name", "agent.name", "ai.telemetry.functionId")
         if name is not None and self._named and not ids.agent_faults(name, "agent"):
             about["name"] = name
@@ -157,7 +157,7 @@ class _Told:
         about.update({name: values.text(value) for name, value in texts.items() if value is not None})
         if query is not None:
             about["query"] = values.text(query, VALUE_BYTES_MAX)
-        # What an agent inside was given is the affair of those who called it; its note has it.
+        # The inputs of an inner agent belong to its caller; its note has them.
         given = says.inputs() if root else None
         if given is not None:
             about["inputs"] = _kept(given)
@@ -176,7 +176,7 @@ class _Told:
         step: int | None = None,
         bare: bool = False,
     ) -> Body:
-        """Return an entry; `bare` ones leave the span's attributes to another."""
+        """Return an entry; a `bare` one leaves the span's attributes to another."""
         span = self._span
         body: Body = {
             "run": self._run,
@@ -208,7 +208,7 @@ class _Told:
             "links": [dict(link) for link in span.links],
         }
         about |= {name: value for name, value in further.items() if value}
-        # Of a root that is a step itself, the step has what it says.
+        # If the root is itself a step, its attributes are on the step.
         says_more = kind != "run.started" or self._says.kind not in _STEPS
         return {**(self._says.rest() if says_more else {}), "otel": about}
 
@@ -266,7 +266,7 @@ _STEPS: Final = {MODEL: _model, TOOL: _tool, DECISION: _decision}
 
 
 def _came(says: Saying, name: str, value: Any) -> Body:
-    """Return what came of a call."""
+    """Return the outcome of a call."""
     error = says.error()
     if error is not None:
         return {"errored": True, "error": _error(error)}
@@ -274,7 +274,7 @@ def _came(says: Saying, name: str, value: Any) -> Body:
 
 
 def _is_unknown(service: Any) -> bool:
-    """Return whether the name of a service is what SDKs say where nobody named it."""
+    """Return True if the name of a service is an SDK's default."""
     return str(service).startswith("unknown_service")
 
 
@@ -287,7 +287,7 @@ def _kept(value: Any) -> Any:
 
 
 def _each_kept(found: Body) -> Any:
-    """Return attributes within the bound of a value: where they are too long together, the long ones are cut first."""
+    """Return attributes within the size limit of a value; if they exceed it together, the longest are cut first."""
     whole = _kept(found)
     if not values.is_mark(whole):
         return whole

@@ -1,7 +1,7 @@
 """Span files: spans as SDKs and trace stores write them into files, rather than as OTLP.
 
 Phoenix (its REST API, its data frames as rows), the console exporters of the Python and the JavaScript SDK, and
-any-agent. All become the spans that OTLP gives, so that one translation makes runs of them. An id that is no hex of
+any-agent. All are converted to OTLP spans, so that one translation makes runs of them. An id that is no hex of
 OTLP's length is replaced by a digest of it.
 """
 
@@ -23,7 +23,7 @@ from woodrat.runs.rewards import named_score
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 _HEX: Final = {32: re.compile(r"(?:0x)?([0-9a-f]{32})"), 16: re.compile(r"(?:0x)?([0-9a-f]{16})")}
@@ -44,7 +44,7 @@ def is_span(item: Any) -> bool:
 
 
 def _spans(items: Iterable[Placed], faults: list[Fault]) -> tuple[list[Span], list[dict[str, Any]]]:
-    """Return spans of files, and what was thought of them; a span that cannot be read is a fault."""
+    """Return spans of files, and their evaluations; an unreadable span is a fault."""
     flat = [({**_nested(item), "span": _own_id(item), "above": _above(item)}, path) for item, path in items]
     found: list[Span] = []
     judged: list[dict[str, Any]] = []
@@ -148,7 +148,7 @@ def _scope(item: Mapping[str, Any]) -> str:
 
 
 def _status(item: Mapping[str, Any]) -> tuple[int, str]:
-    """Return how a span ended, as OTLP counts it, and what it says of it."""
+    """Return the OTLP status code of a span, and its status message."""
     stated = item.get("status")
     code, words = item.get("status_code"), item.get("status_message")
     if isinstance(stated, Mapping):
@@ -168,7 +168,7 @@ def _events(listed: Any) -> Iterator[dict[str, Any]]:
 
 
 def _annotations(item: Mapping[str, Any], span: str) -> Iterator[dict[str, Any]]:
-    """Yield what Phoenix has as annotations of a span."""
+    """Yield a span's Phoenix annotations."""
     for place in ("annotations", "span_annotations"):
         listed = item.get(place)
         for each in listed if isinstance(listed, list) else ():
@@ -226,7 +226,7 @@ def dotted(attributes: Mapping[str, Any], levels: int = 12) -> dict[str, Any]:
     return found
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     spans, judged = _spans(items, reading.faults)
     reading.spans += spans
     reading.judged += judged

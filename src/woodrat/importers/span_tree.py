@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def each_once(spans: Iterable[Placed], id: str, faults: list[Fault]) -> list[Placed]:
-    """Return spans, each id once; those that come twice and say two things are faults."""
+    """Return spans, each id once; two different spans with one id are a fault."""
     found: dict[str, Placed] = {}
     nameless: list[Placed] = []
     for span, path in spans:
@@ -24,13 +24,13 @@ def each_once(spans: Iterable[Placed], id: str, faults: list[Fault]) -> list[Pla
             continue
         known = found.setdefault(str(name), (span, path))
         if known[0] is not span and not form.same(known[0], span):
-            problem = f"{shown(name)} is the {id} of {known[1] or 'another'} too, which says something else"
-            faults.append(Fault(f"{path}/{id}", problem, "Send each span once, as it was at its end."))
+            problem = f"{shown(name)} is also the {id} of {known[1] or 'another'}, with other content"
+            faults.append(Fault(f"{path}/{id}", problem, "Send each span once, in its final state."))
     return [*found.values(), *nameless]
 
 
 def check_parents(spans: Sequence[Placed], id: str, parent: str, faults: list[Fault]) -> None:
-    """Add a fault for every circle in which spans are inside each other."""
+    """Add a fault for every circle of parents among spans."""
     above = {str(span[id]): span.get(parent) for span, _ in spans if span.get(id) is not None}
     places = {str(span[id]): path for span, path in spans if span.get(id) is not None}
     settled: set[str] = set()
@@ -50,7 +50,7 @@ def check_parents(spans: Sequence[Placed], id: str, parent: str, faults: list[Fa
 
 
 def by_trace(spans: Iterable[Placed], names: Sequence[str]) -> list[list[Placed]]:
-    """Return spans by the first of these members that they have, in the order in which each trace came first."""
+    """Return spans grouped by the first of these members that they have, in order of first appearance."""
     found: dict[str, list[Placed]] = {}
     for span, path in spans:
         trace = next((span[name] for name in names if span.get(name) is not None), "")
@@ -59,5 +59,5 @@ def by_trace(spans: Iterable[Placed], names: Sequence[str]) -> list[list[Placed]
 
 
 def text_of(item: Mapping[str, Any], *names: str) -> str | None:
-    """Return the first of these members that is text and says something."""
+    """Return the first of these members that is non-empty text."""
     return next((item[name] for name in names if isinstance(item.get(name), str) and item[name]), None)

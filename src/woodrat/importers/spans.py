@@ -1,7 +1,7 @@
-"""Spans: what an OTLP request holds, from its protobuf or its JSON, as plain values.
+"""Spans: the content of an OTLP request, from its protobuf or its JSON, as plain values.
 
 Both encodings of one span give the same value. Ids in OTLP's JSON are hex, unlike those of protobuf's own JSON. A span
-that cannot be a part of any trace is told of and left out; the others count.
+that cannot be a part of any trace is reported and skipped; the others count.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NEEDS_EXTRA: Final = (
 ERROR: Final = 2
 """The status code of a span that failed."""
 REMOTE: Final = 0x300
-"""The flags of a span whose parent is known to be in another process."""
+"""Flags of a span whose parent is known to be in another process."""
 NANOS_MAX: Final = 4_102_444_800_000_000_000
-"""The latest time a span may have: the year 2100."""
+"""The latest valid time of a span: the year 2100."""
 DEPTH_MAX: Final = 64
-"""How deep a value may be nested; what is deeper is left out."""
+"""Deepest nesting of a value; deeper parts are dropped."""
 _SIGNALS: Final = frozenset({"resourceSpans", "resourceLogs", "resourceMetrics"})
-"""What a document of OTLP holds; only the first is looked at."""
+"""Members of an OTLP document; only the first is read."""
 _TRACE = re.compile(r"[0-9a-f]{32}")
 _SPAN = re.compile(r"[0-9a-f]{16}")
 
@@ -43,17 +43,17 @@ class Span:
     id: str
     """Its own id, 16 hex digits."""
     parent: str | None
-    """Id of the span around it; none for a root."""
+    """Id of the parent span; None for a root."""
     name: str
-    """What it is called."""
+    """Its name."""
     start_ns: int
     """When it began, in nanoseconds since 1970."""
     end_ns: int
     """When it ended; when it began, where that is not known."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    """What it says of itself, as plain values."""
+    """Its attributes, as plain values."""
     events: tuple[Mapping[str, Any], ...] = ()
-    """What happened inside: name, time and attributes of each."""
+    """Its events: name, time and attributes of each."""
     links: tuple[Mapping[str, Any], ...] = ()
     """Other spans it names."""
     kind: int = 0
@@ -61,13 +61,13 @@ class Span:
     status: int = 0
     """How it ended, as OTLP counts it."""
     message: str = ""
-    """What its status says in words."""
+    """Its status message."""
     resource: Mapping[str, Any] = field(default_factory=dict)
     """What produced it."""
     scope: str = ""
     """The instrumentation that made it."""
     flags: int = 0
-    """What its sender knows of its parent, as OTLP says it."""
+    """The sender's OTLP flags about its parent."""
 
     @property
     def enters(self) -> bool:
@@ -76,16 +76,16 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SpanBatch:
     """The spans of one request."""
 
     spans: tuple[Span, ...]
-    """Those that can be recorded."""
+    """Valid spans."""
     rejected: tuple[Fault, ...] = ()
-    """What is wrong with the others, one fault each."""
+    """Faults of the other spans, one each."""
 
 
-def from_json(data: bytes | str) -> Batch:
+def from_json(data: bytes | str) -> SpanBatch:
     """Return the spans of a request in JSON, or of several, one a line."""
     try:
         documents = [json.loads(data)]
@@ -104,7 +104,7 @@ def from_json(data: bytes | str) -> Batch:
     return from_documents(documents)
 
 
-def from_documents(documents: Iterable[Any]) -> Batch:
+def from_documents(documents: Iterable[Any]) -> SpanBatch:
     """Return the spans of requests in JSON that were parsed already."""
     gathered = _Gathered()
     for document in documents:
@@ -119,7 +119,7 @@ def from_documents(documents: Iterable[Any]) -> Batch:
     return gathered.batch()
 
 
-def from_protobuf(data: bytes) -> Batch:
+def from_protobuf(data: bytes) -> SpanBatch:
     """Return the spans of a request in protobuf."""
     gathered = _Gathered()
     for resource_spans in _request(data).resource_spans:
@@ -139,7 +139,7 @@ def _request(data: bytes) -> Any:
     try:
         return ExportTraceServiceRequest.FromString(data)
     except decode_error as error:
-        remedy = "Send an ExportTraceServiceRequest, and the content type of what is sent."
+        remedy = "Send an ExportTraceServiceRequest with its content type."
         raise Refused([Fault("(body)", f"is not protobuf ({error})", remedy)], NOTHING_RECORDED) from error
 
 
@@ -177,8 +177,8 @@ class _Gathered:
         told["end_ns"] = max(told["start_ns"], told["end_ns"])
         self._spans.append(Span(**told, resource=resource, scope=scope))
 
-    def batch(self) -> Batch:
-        return Batch(tuple(self._spans), tuple(self._rejected))
+    def batch(self) -> SpanBatch:
+        return SpanBatch(tuple(self._spans), tuple(self._rejected))
 
 
 def _fault(told: Mapping[str, Any], where: str) -> Fault | None:
@@ -209,7 +209,7 @@ def _object(value: Any, where: str = "") -> dict[str, Any]:
 
 
 def _telling(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document of OTLP; one that has something to say and none of OTLP's signals is none."""
+    """Return an OTLP document; None for a non-empty object without OTLP signals."""
     if document and not _SIGNALS & document.keys():
         remedy = "Send an ExportTraceServiceRequest: an object with resourceSpans."
         names = ", ".join(shown(name) for name in list(document)[:3])
@@ -218,7 +218,7 @@ def _telling(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list(value: Any, name: str) -> list[Any]:
-    """Return a list by its name; none where there is none, and anything else in its place is no OTLP."""
+    """Return a list by its name; empty if missing; any other type there means it is not OTLP."""
     found = value.get(name) if isinstance(value, dict) else None
     if found is not None and not isinstance(found, list):
         remedy = "Send an ExportTraceServiceRequest as OTLP writes it."
@@ -273,7 +273,7 @@ def _hex(value: Any) -> Any:
 
 
 def _parent(id: Any) -> Any:
-    """Return the id of a parent; a root has none, or one that is all zeros."""
+    """Return the id of a parent; a root has none, or one of all zeros."""
     return None if not id or (isinstance(id, str) and not id.strip("0")) else id
 
 
@@ -313,7 +313,7 @@ def _value(told: Any, depth: int = 0) -> Any:
 
 
 def _double(value: Any) -> Any:
-    """Return a number; those JSON has none for stay as text."""
+    """Return a number; values that JSON lacks stay text."""
     try:
         found = float(value)
     except (TypeError, ValueError):

@@ -2,7 +2,7 @@
 
 A row that has messages in a column is a run. Rows that are messages are runs by the column that names their
 conversation, or all of one run without such a column. Any other row with a question or an answer is a run without
-steps. Further columns are kept as attributes.
+steps. Other columns are kept as attributes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from woodrat.runs.rewards import REWARDS, verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 CELL_CHARACTERS_MAX: Final = 64 * 1_048_576
@@ -34,11 +34,11 @@ _VERDICTS: Final = frozenset({"reward", "score", "success", "passed", "correct",
 COLUMNS: Final = frozenset(
     {*GROUPS, *_QUESTIONS, *_ANSWERS, *REWARDS, "messages", "role", "content", "traj", "history"}
 )
-"""Columns by which a table of recordings is known."""
+"""Columns that identify a table of recordings."""
 
 
 def rows(text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | tuple[Fault, ...]]]:
-    """Yield the rows of CSV by their numbers, the header being row 1; or what is wrong with one."""
+    """Yield the rows of CSV by their numbers, the header being row 1; or the fault of one."""
     reader = csv.reader(text, strict=True)
     header = [name.removeprefix("\ufeff") for name in next(reader, [])]
     named = [
@@ -80,7 +80,7 @@ def conversations(rows: Sequence[Placed]) -> list[tuple[dict[str, Any], str]]:
 
 
 def _is_answer_row(item: Mapping[str, Any]) -> bool:
-    """Return whether a row says what was asked and answered, and nothing of steps; a told run has a `query`."""
+    """Return True if a row has a question and an answer but no steps; a run in Woodrat's format has a `query`."""
     if {"steps", "kind", "messages"} & item.keys() or ("query" in item and not _VERDICTS & item.keys()):
         return False
     return any(isinstance(item.get(name), str) for name in _QUESTIONS) and any(name in item for name in _ANSWERS)
@@ -95,7 +95,7 @@ def _answer_run(row: dict[str, Any]) -> dict[str, Any]:
     return {**own, "query": row[asked], "answer": row[answered], "steps": [], "attributes": rest}
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.trajectories += ((_answer_run(item), path) for item, path in items)
 
 

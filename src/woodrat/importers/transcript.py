@@ -1,9 +1,9 @@
 """Transcripts: chats of users, agents and tools become trajectories.
 
-Every turn of the assistant, or of an agent with a name of its own, is a call of a model, and each tool it calls a call
-of that tool; results are matched by id, then by name, then by order. No role is refused: one that nobody knows is the
-name of an agent. Ids that are made anew for every call are left out of what is compared, and parallel calls stand in
-the order they were asked for, whichever answered first.
+Every turn of the assistant, or of an agent with a name of its own, is a model call, and each tool call in it is a call
+of that tool; results are matched by id, then by name, then by order. No role is refused: an unknown role is the name of
+an agent. Ids that are new for every call are excluded from comparison, and parallel calls are in the order of their
+requests, not of their results.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from woodrat.canon.form import Json
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 PLACES: Final = (
     *("messages", "history", "traj", "trajectory", "conversation", "conversations", "dialogue", "dialog"),
     *("turns", "transcript", "chat", "chat_history", "contents", "interaction", "log"),
 )
-"""Where a document may have its messages, the first that holds some counts."""
+"""Members of a document that may hold its messages; the first non-empty one counts."""
 _QUESTIONS: Final = ("query", "question", "problem_statement")
-"""Where it may say what was asked."""
+"""Members that may hold the question."""
 _PARAMETERS: Final = (
     "temperature",
     "top_p",
@@ -49,7 +49,7 @@ _PARAMETERS: Final = (
 _SPEECH: Final = frozenset(
     {"choices", "candidates", "model", "usage", "usageMetadata", "parameters", "object", "stop_reason"} | {*_PARAMETERS}
 )
-"""Members of a document that have a place in its steps, or say nothing of the run."""
+"""Members of a document that map to its steps, or are not about the run."""
 _STATUSES: Final = {
     **dict.fromkeys(("done", "success", "succeeded", "completed", "complete", "ok", "finished"), "done"),
     **dict.fromkeys(("error", "failed", "failure"), "error"),
@@ -57,11 +57,11 @@ _STATUSES: Final = {
     **dict.fromkeys(("interrupted", "incomplete", "in_progress"), "interrupted"),
 }
 _ITEMS: Final = frozenset({"input", "output"})
-"""Where OpenAI's responses have what was said before and what was answered."""
+"""Members of OpenAI responses with the earlier messages and the answer."""
 
 
 def place_of(document: Mapping[str, Any]) -> str | None:
-    """Return the member of a document that holds its messages; none where it holds none."""
+    """Return the member of a document that holds its messages; None without one."""
     for name in PLACES:
         listed = document.get(name)
         if name == "messages" and name in document:
@@ -75,7 +75,7 @@ def place_of(document: Mapping[str, Any]) -> str | None:
 
 
 def is_responses(document: Mapping[str, Any]) -> bool:
-    """Return whether a document is a call of OpenAI's responses: what was sent, and items that came back."""
+    """Return True if a document is a call of OpenAI's responses API: its input, and its output items."""
     came = document.get("output")
     listed = isinstance(came, list) and came and all(isinstance(item, dict) and "type" in item for item in came)
     return bool(listed) and isinstance(document.get("input"), str | list)
@@ -108,7 +108,7 @@ def trajectory_of(document: Mapping[str, Any], path: str, faults: list[Fault]) -
 
 
 def _about(found: dict[str, Any], told: _Transcript) -> dict[str, Any]:
-    """Return what a document says of its run, where trajectories have it."""
+    """Return the facts about the run in a document, in the members of a trajectory."""
     asked = next((name for name in _QUESTIONS if _lines(found.get(name))), None)
     if asked is not None:
         found["query"] = _lines(found.pop(asked))
@@ -144,17 +144,17 @@ def _about(found: dict[str, Any], told: _Transcript) -> dict[str, Any]:
 
 
 class _Transcript:
-    """Messages of a chat, being translated."""
+    """Chat messages during their translation."""
 
     def __init__(self, document: Mapping[str, Any], path: str, faults: list[Fault]) -> None:
         self.document, self._path, self._faults = document, path, faults
         self.names: dict[str, None] = {}
-        """What the agents are called."""
+        """The names of the agents."""
         self.question: str | None = None
         self.answer: Json = None
         self._steps: list[dict[str, Any]] = []
         self._asked = sha256(b"").hexdigest()
-        """A digest of all messages so far; each model call is asked all of them."""
+        """A digest of all messages so far; each model call receives all of them."""
         self._new: list[Json] = []
         """The messages since the last call of the model."""
         self._open: list[tuple[str | None, int]] = []
@@ -162,14 +162,14 @@ class _Transcript:
         self._answered: dict[str, dict[str, Any]] = {}
         """Calls that have their results, by id."""
         self._results: dict[int, Json] = {}
-        """Which steps are calls whose results came since the last call of the model, and what the model is told."""
+        """The calls with results since the last model call, and the text that the model receives."""
         self._thought: dict[str, Any] = {}
-        """What the model thought before it said anything."""
+        """The model's reasoning before its first message."""
 
     def steps(self, listed: Sequence[Any], before: int) -> list[dict[str, Any]] | None:
         """Return the steps; none, and faults, where the messages are not in order.
 
-        The first `before` messages stand elsewhere in the document.
+        The first `before` messages are elsewhere in the document.
         """
         faults = len(self._faults)
         spoken: list[tuple[ChatTurn, Mapping[str, Any], str]] = []
@@ -190,8 +190,8 @@ class _Transcript:
                 for result in turn.results if turn.speaker == ASSISTANT else ():
                     self._result(result, path)
             elif turn.speaker in (SYSTEM, USER):
-                self._heard(turn, path)
-        for said in self._new:  # no model was asked about it any more
+                self._add_user_message(turn, path)
+        for said in self._new:  # no model call followed
             assert isinstance(said, dict)
             text = speech.text_in(said)
             if text and self._steps:
@@ -210,12 +210,12 @@ class _Transcript:
             return []
         found = chat.turns(message)
         if found is None:
-            problem = f"got {shown(message.get('role'))}, and nothing else says who speaks"
-            self._faults.append(Fault(f"{path}/role", problem, "Send who speaks: a role, or the name of an agent."))
+            problem = f"got {shown(message.get('role'))}, and no other member names the speaker"
+            self._faults.append(Fault(f"{path}/role", problem, "Name the speaker: a role, or the name of an agent."))
         return found or []
 
-    def _heard(self, turn: ChatTurn, path: str) -> None:
-        """Take in what the user or the system says."""
+    def _add_user_message(self, turn: ChatTurn, path: str) -> None:
+        """Add a message of the user or the system."""
         if turn.content is not None or not turn.results:
             said: dict[str, Json] = {"role": turn.speaker, "content": turn.content}
             if turn.name is not None:
@@ -226,7 +226,7 @@ class _Transcript:
         self._call(turn, {"agent": turn.name or turn.speaker}, path)
 
     def _spoke(self, turn: ChatTurn, message: Mapping[str, Any], path: str) -> None:
-        """Take in what an agent says, and the tools it calls."""
+        """Add a message of an agent, and its tool calls."""
         if turn.content is None and not turn.calls and set(turn.beside) == {"reasoning"}:
             self._thought = dict(turn.beside)
             return
@@ -274,7 +274,7 @@ class _Transcript:
         ids: dict[str, chat.ChatCall] = {}
         for call in turn.calls:
             if call.id is not None and ids.setdefault(call.id, call) is not call:
-                remedy = "Give each call an id of its own, or leave the ids out."
+                remedy = "Give each call a distinct id, or leave the ids out."
                 problem = f"two calls have the id {shown(call.id)}"
                 self._faults.append(Fault(f"{path}/tool_calls", problem, remedy))
             made: dict[str, Any] = {"kind": "tool", "name": call.name, "args": call.args}
@@ -287,7 +287,7 @@ class _Transcript:
                 self._answered.pop(call.id, None)
 
     def _result(self, result: chat.ChatResult, path: str) -> None:
-        """Put what a tool returned to the call that it answers."""
+        """Assign a tool's result to its call."""
         came = {"error": _words(result.content)} if result.failed else {"result": result.content}
         told = result.words if result.words is not None else result.content
         place = self._waiting(result)
@@ -302,7 +302,7 @@ class _Transcript:
         if known is not None:
             if any(name not in known or not form.same(known[name], value) for name, value in came.items()):
                 problem = f"{shown(result.id)} was answered before, differently"
-                remedy = "Send one result for each call, or give each call an id of its own."
+                remedy = "Send one result for each call, or give each call a distinct id."
                 self._faults.append(Fault(f"{path}/tool_call_id", problem, remedy))
         elif result.id is not None:
             problem = f"{shown(result.id)} does not answer an earlier tool call"
@@ -324,7 +324,7 @@ class _Transcript:
         return next(iter(alike), next(iter(free), None) if result.name is None else None)
 
     def _settle(self) -> None:
-        """Put the results of the calls before into what the model is asked next, in the order of the calls."""
+        """Add the results of the previous calls to the next model request, in the order of the calls."""
         results: list[Json] = [
             {"role": "tool", "name": self._steps[number]["name"], "content": told}
             for number, told in sorted(self._results.items())
@@ -343,8 +343,8 @@ class _Transcript:
 def _agents_among_users(turns: Iterator[ChatTurn]) -> frozenset[str]:
     """Return the names that speak as users and are agents.
 
-    In a chat of several agents `user` means no more than that somebody else speaks. It is one where two users have
-    names, or one name speaks both as the user and as the assistant.
+    In a chat of several agents `user` means only another speaker. It is a group chat if two users
+    have names, or one name speaks both as the user and as the assistant.
     """
     spoken = [(turn.speaker, turn.name) for turn in turns if turn.name is not None]
     users = {name for speaker, name in spoken if speaker == USER}
@@ -353,7 +353,7 @@ def _agents_among_users(turns: Iterator[ChatTurn]) -> frozenset[str]:
 
 
 def _instructions(document: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield what stands beside the messages and was said before them."""
+    """Yield the earlier messages that are beside the messages."""
     for name in ("system", "instructions", "system_instruction", "systemInstruction"):
         stated = document.get(name)
         if isinstance(stated, str | list) and stated:
@@ -363,7 +363,7 @@ def _instructions(document: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _chosen(document: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the message that a model answered with, where it stands beside its request."""
+    """Yield the message of a model's answer, if it is beside its request."""
     choices, candidates = document.get("choices"), document.get("candidates")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict) and "message" in choices[0]:
         yield choices[0]["message"]
@@ -406,14 +406,14 @@ def _is_message(item: Mapping[str, Any]) -> bool:
     return chat.looks_like(item) and not _TOLD & item.keys()
 
 
-def _read(items: Sequence[Placed], reading: Reading) -> None:
+def _read(items: Sequence[Placed], reading: ParsedDocument) -> None:
     for item, path in items:
         found = trajectory_of(item, path, reading.faults)
         if found is not None:
             reading.trajectories.append((found, path))
 
 
-def _read_messages(items: Sequence[Placed], reading: Reading) -> None:
+def _read_messages(items: Sequence[Placed], reading: ParsedDocument) -> None:
     for document, path in conversations(items):
         faults: list[Fault] = []
         found = trajectory_of(document, path, faults)

@@ -1,4 +1,4 @@
-"""Woodrat's own formats: run records, trajectories and snapshots, as they are exported."""
+"""Woodrat's own formats: exported run records, trajectories and snapshots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from woodrat.runs import run_json, snapshot_format, trajectory
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from woodrat.importers.format import Reading
+    from woodrat.importers.format import ParsedDocument
     from woodrat.runs.recordings import Placed
 
 
@@ -18,15 +18,15 @@ def _is_trajectory(item: Mapping[str, Any]) -> bool:
     return "messages" not in item and trajectory.is_trajectory(item)
 
 
-def _read_records(items: Sequence[Placed], reading: Reading) -> None:
+def _read_records(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.records += items
 
 
-def _read_trajectories(items: Sequence[Placed], reading: Reading) -> None:
+def _read_trajectories(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.trajectories += items
 
 
-def _read_snapshots(items: Sequence[Placed], reading: Reading) -> None:
+def _read_snapshots(items: Sequence[Placed], reading: ParsedDocument) -> None:
     reading.snapshots += items
 
 

@@ -1,7 +1,7 @@
-"""Wrappings: what agent frameworks put around messages, arguments and results when they write them into a span.
+"""Wrappers: layers that agent frameworks put around messages, arguments and results when they write them into a span.
 
 LangChain writes a message as its class and constructor arguments, as a type with data, or as its fields; others put
-arguments beside their own. What is here takes off what is known and gives back anything else as it is.
+arguments beside their own. These functions remove known wrappers and return anything else unchanged.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from woodrat.runs import messages as speech
 from woodrat.runs.chat_message import unwrapped
 
 LEVELS_MAX: Final = 64
-"""How deep JSON in an attribute may be nested to be read; what is deeper stays text."""
+"""Deepest nesting of JSON in an attribute that is parsed; deeper JSON stays text."""
 _SPEAKERS: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
 _BESIDE: Final = frozenset({"inputs", "outputs", "tags", "metadata", "kwargs"})
 """What OpenLLMetry writes beside the inputs and outputs of a LangChain entity."""
 _TASKS: Final = frozenset({"tasks_output", "expected_output"})
 """What CrewAI's output of a crew or of a task has beside its text."""
 _ASKING: Final = ("query", "question", "input", "prompt", "task", "user_msg", "user_input", "message")
-"""What frameworks call the question among the inputs of an agent."""
+"""Names under which frameworks keep the question among the inputs of an agent."""
 
 
 def parsed(value: Any) -> Any:
-    """Return text that is JSON of an object or a list as that, and all else as it is, JSON nested too deeply too."""
+    """Return the value of text that is a JSON object or list, and anything else unchanged, including JSON nested too
+    deeply.
+    """
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             found = json.loads(value)
@@ -37,7 +39,7 @@ def parsed(value: Any) -> Any:
 
 
 def loaded(text: str) -> Any:
-    """Return what text spells as JSON, of any kind; the text where it spells nothing."""
+    """Return the value of any JSON text; other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -96,12 +98,12 @@ def messages(value: Any) -> list[Any] | None:
     if len(value) == 1 and isinstance(value[0], list) and message(value[0]) is value[0]:
         return messages(value[0])
     told = [message(item) for item in value]
-    # Text in place of messages is how Python shows objects, with their ids: no words of anybody.
+    # Text in place of messages is Python's representation of objects, with their ids: not a message.
     return told if not any(isinstance(item, str) for item in told) else None
 
 
 def question(given: Any) -> str | None:
-    """Return what was asked by what an agent was given: the user's last words, or the input that is named so."""
+    """Return the question in an agent's inputs: the user's last message, or the input with such a name."""
     said = speech.question(messages(given))
     if said is None and isinstance(given, Mapping):
         said = next((given[name] for name in _ASKING if isinstance(given.get(name), str) and given[name]), None)
@@ -109,14 +111,14 @@ def question(given: Any) -> str | None:
 
 
 def tasks(given: Any) -> str | None:
-    """Return what a crew was asked by the tasks it was given."""
+    """Return the question to a crew from its tasks."""
     listed = given if isinstance(given, list) else []
     said = [task["description"] for task in listed if isinstance(task, Mapping) and "description" in task]
     return "\n".join(text for text in said if isinstance(text, str)) or None
 
 
 def answer(found: Any) -> Any:
-    """Return what an agent answered by what came of it: the text of the last message, where it is one of its own."""
+    """Return an agent's answer from its result: the text of the last message, if it is the agent's own."""
     if isinstance(found, Mapping) and isinstance(found.get("raw"), str) and _TASKS & found.keys():
         return found["raw"]
     listed = messages(found)
@@ -128,7 +130,7 @@ def answer(found: Any) -> Any:
 
 
 def arguments(given: Any) -> Any:
-    """Return what a tool was called with."""
+    """Return the arguments of a tool call."""
     if isinstance(given, Mapping):
         if "input_str" in given and isinstance(given.get("inputs"), Mapping):
             return given["inputs"]
@@ -138,7 +140,7 @@ def arguments(given: Any) -> Any:
 
 
 def result(found: Any) -> tuple[Any, bool]:
-    """Return what a tool returned, and whether its message says that it failed."""
+    """Return a tool's result, and whether its message reports a failure."""
     inner = found
     if isinstance(found, Mapping) and {"raw_output", "is_error"} <= found.keys():
         return parsed(found["raw_output"]), found["is_error"] is True

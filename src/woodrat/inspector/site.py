@@ -1,8 +1,8 @@
 """Site: the built files of the inspector, as a server sends them.
 
 `static/` is made by `python3 dev.py ui`, or with the wheel. All of it is read once and held: it is about a megabyte. A
-file under `assets/` has a digest in its name, so that browsers keep it for good; every other is asked about each time.
-The app finds its pages by itself, so every address of a page is answered with the same `index.html`.
+file under `assets/` has a digest in its name, so browsers cache it for good; they revalidate every other file. The app
+routes by itself, so the address of every page gets the same `index.html`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ MEDIA: Final[Mapping[str, bytes]] = {
     ".webmanifest": b"application/manifest+json",
     ".woff2": b"font/woff2",
 }
-"""Media types by suffix; a file with another is not served."""
+"""Media types by suffix; a file with another suffix is not served."""
 PACKED: Final = {".br": b"br", ".gz": b"gzip"}
 """Suffixes of compressed files, with the names of their encodings; the best first."""
 NOT_BUILT: Final = b"""<!doctype html><html lang=en><meta charset=utf-8>
@@ -85,7 +85,7 @@ again. A wheel made with <code>pip wheel .</code> has the pages in it.</p>
 
 
 class File(NamedTuple):
-    """One file as it is sent."""
+    """One file as sent."""
 
     body: bytes
     media: bytes
@@ -110,13 +110,13 @@ class InspectorSite:
         return INDEX.encode() in self._files
 
     async def answer(self, exchange: Exchange) -> None:
-        """Answer with a file, or with the app's page, which routes by itself."""
+        """Send a file, or the app's page, which does its own routing."""
         path = exchange.path
         file = self._files.get(path[1:])
         if file is None:
             first = path.split(b"/")[1]
             if first not in PAGES and (b"text/html" not in exchange.headers.get(b"accept", b"") or first == b"assets"):
-                text = f"{shown(path.decode('latin-1'))}: there is no such address."
+                text = f"{shown(path.decode('latin-1'))}: unknown address."
                 raise NotFound(f"{text} {NOTHING_DONE} See /openapi.json.")
             file = self._index
         headers = (*PAGE_HEADERS, (b"etag", file.tag))

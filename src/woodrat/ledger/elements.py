@@ -16,7 +16,7 @@ from woodrat.ledger.matches import find_ref
 from woodrat.ledger.moments import NO_READ
 from woodrat.ledger.pages import limit_faults, make_cursor, read_cursor
 from woodrat.ledger.read import Reader
-from woodrat.merge.elements import Gathered
+from woodrat.merge.elements import CollectionState
 from woodrat.record_json import WHEN_SET, Record
 from woodrat.records import dataclass, replace
 from woodrat.records import field as record_field
@@ -77,7 +77,7 @@ def elements(reader: Reader, ref: str | Ref, field: object, limit: object, curso
     return page if matched is None else replace(page, matched=matched)
 
 
-def _held(reader: Reader, entity: Ref, field: str) -> Gathered[Any]:
+def _held(reader: Reader, entity: Ref, field: str) -> CollectionState[Any]:
     """Return what is held of a collection."""
     state = reader.state(entity)
     if not state.live:
@@ -87,7 +87,7 @@ def _held(reader: Reader, entity: Ref, field: str) -> Gathered[Any]:
     if policy.gathered is None and field in state.names:
         problem = f"{entity}#{field} merges by {policy.name}, and is not a collection"
         raise Refused([Fault("field", problem, "Use `show` for its value.")], NO_READ)
-    if not isinstance(held, Gathered):
+    if not isinstance(held, CollectionState):
         deleted = f"{entity} is deleted" if state.deleted else f"{entity}#{field}: it has no value"
         remedy = "Restore it, or read it as it was." if state.deleted else "Use `show` for the fields that do."
         raise NotFound(f"{deleted}. Nothing was changed. {remedy}", {"entity": str(entity), "field": field})
@@ -95,7 +95,14 @@ def _held(reader: Reader, entity: Ref, field: str) -> Gathered[Any]:
 
 
 def _page(
-    held: Gathered[Any], reader: Reader, entity: Ref, field: str, limit: int, question: bytes, after: bytes, skip: int
+    held: CollectionState[Any],
+    reader: Reader,
+    entity: Ref,
+    field: str,
+    limit: int,
+    question: bytes,
+    after: bytes,
+    skip: int,
 ) -> Elements:
     """Walk the parts after a key, and of the first one after so many of its elements."""
     found: list[Json] = []

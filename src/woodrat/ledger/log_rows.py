@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from woodrat.canon import form
 from woodrat.engines.records import BEFORE_ALL
-from woodrat.state.meaning import Step, meaning_of
+from woodrat.state.meaning import RunEntry, meaning_of
 from woodrat.state.observation import Observation
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Listed:
     @property
     def run(self) -> str | None:
         """The run that it is an entry of."""
-        return self.meaning.run if isinstance(self.meaning, Step) else None
+        return self.meaning.run if isinstance(self.meaning, RunEntry) else None
 
     @property
     def said(self) -> Observation:

@@ -18,8 +18,8 @@ from woodrat.ledger.precheck import is_plain
 from woodrat.ledger.read import Reader
 from woodrat.ledger.write import Draft
 from woodrat.merge import claim_of, fold
+from woodrat.merge.additive import Terms
 from woodrat.merge.rules import Rules
-from woodrat.merge.terms import Terms
 from woodrat.state import identity, locator, relation
 from woodrat.state.asof import Stored
 from woodrat.state.builtin import FROZEN_TYPES

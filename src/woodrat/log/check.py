@@ -1,6 +1,6 @@
-"""Checking: could these rows be a log as it was written? The answer needs nothing but the rows.
+"""Checking: whether rows form an undamaged log. The answer depends only on the rows.
 
-Each row is checked by itself (shape, commitment, leaf) and against the one before it (position, write, time). The
+Each row is checked on its own (shape, commitment, leaf) and against the previous one (position, write, time). The
 leaves are hashed up to the root again. A log is checked in parts of `PART` entries, which are complete subtrees, so
 parts can be checked anywhere, in any order, and joined afterwards.
 
@@ -22,14 +22,14 @@ from woodrat.records import dataclass, field
 
 PART_HEIGHT = 12
 PART = 1 << PART_HEIGHT
-"""How many entries are checked at a time; the leaves of a whole part are a complete subtree."""
+"""Entries checked at a time; the leaves of a full part are a complete subtree."""
 
 DAMAGES_MAX = 100
-"""How many places of damage are named; a log that is wrong everywhere is wrong enough."""
+"""Most reported places of damage."""
 
 
 class Row(NamedTuple):
-    """One entry as an engine stores it, unchecked: any part may be of another shape than it should."""
+    """One entry as an engine stores it, unchecked: any part may be malformed."""
 
     position: int
     log: str | None
@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Something in a log that is not as it was written."""
+    """A damaged part of a log."""
 
     damage: str
     """Its class: `position`, `leaf`, `commitment`, `body`, `recorded_at` and so on."""
@@ -68,7 +68,7 @@ class Held(NamedTuple):
     origin: str | None
     """The name of the log it was made for, where it is known."""
     size: int
-    """How many entries it covers."""
+    """Number of covered entries."""
     root: bytes
     """The root of the tree over them."""
 
@@ -78,10 +78,10 @@ Ranges = list[tuple[int, int]]
 
 
 class Naming(NamedTuple):
-    """An erasure that stands in the log, and the positions it names."""
+    """An erasure in the log, and the positions it names."""
 
     of: str
-    """The log that it speaks of."""
+    """The log whose positions it names."""
     log: str
     """The log that its entry was written under."""
     position: int
@@ -109,7 +109,7 @@ class Checked:
     rest: tuple[bytes, ...] = ()
     """The roots of the complete subtrees of the part that is not whole, largest first."""
     at: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
-    """For each size asked for that ends within a part: the subtrees of the beginning of that part."""
+    """For each requested size that ends within a part: the subtrees of the beginning of that part."""
     names: dict[str, int] = field(default_factory=dict)
     """Every name the log had, and the first position under it."""
     observations: int = 0
@@ -117,7 +117,7 @@ class Checked:
     absent: Ranges = field(default_factory=list)
     """Positions without a body."""
     erasures: list[Naming] = field(default_factory=list)
-    """The erasures that stand in it."""
+    """The erasures in it."""
     damage: list[Damage] = field(default_factory=list)
     """Damage, by position."""
 
@@ -128,8 +128,8 @@ class Walk:
     def __init__(self, start: int, size: int, sizes: Iterable[int] = (), before: Sequence[Row] = ()) -> None:
         """Begin at `start` in a log of `size` entries; roots are wanted at `sizes`.
 
-        `before` are the rows before the start, if there are any: the first of the write that reaches up to it, and
-        its last before the start.
+        `before` are the rows before the start, if any: the first of the write that extends up to it, and its last
+        before the start.
         """
         assert start % PART == 0
         self.found = Checked(start, start)
@@ -177,7 +177,7 @@ class Walk:
             try:
                 if position != expected:
                     if position < expected:
-                        self._wrong("position", expected, f"there is another entry at {position}")
+                        self._wrong("position", expected, f"position {position} has another entry too")
                         continue
                     self._missing(expected, position)
                     leaves += [bytes(HASH_BYTES)] * (position - expected)
@@ -222,11 +222,11 @@ class Walk:
         self._wrong("position", first, f"{many} not there")
 
     def _begin(self, row: Row) -> tuple[str, str]:
-        """Check that a write begins here and the one before it was whole."""
+        """Check that a write begins here and that the previous one is complete."""
         position, log, recorded_at = row.position, row.log, row.recorded_at
         if self._write >= 0 and self._write + self._length != position:
             whole = f"the write at {self._write} has {self._length} entries"
-            self._wrong("envelope", position, f"{whole}, and another begins after {position - self._write}")
+            self._wrong("envelope", position, f"{whole}, but another begins after {position - self._write}")
         elif row.write != position or not isinstance(row.length, int) or row.request is None:
             self._envelope(row)
         if recorded_at <= self._at:
@@ -271,9 +271,9 @@ class Walk:
         try:
             wrong = row.entry().shape_fault()
         except (AttributeError, TypeError, ValueError):
-            wrong = "leaf", "the header is of another shape"
+            wrong = "leaf", "the header is malformed"
         if wrong is None:
-            wrong = "leaf", "the header is not what the leaf commits to"
+            wrong = "leaf", "the header does not match the leaf's commitment"
         self._wrong(wrong[0], row.position, wrong[1])
 
     def _half(self, row: Row) -> None:
@@ -281,7 +281,7 @@ class Walk:
         if nonce is not None and len(nonce) != NONCE_BYTES:
             self._wrong("nonce", row.position, f"the nonce has {len(nonce)} bytes instead of {NONCE_BYTES}")
         else:
-            self._wrong("commitment", row.position, "nonce and body are not what the entry committed to")
+            self._wrong("commitment", row.position, "nonce and body do not match the entry's commitment")
 
     def _absent(self, row: Row) -> None:
         if (row.nonce is None) != (row.body is None):
@@ -301,7 +301,7 @@ class Walk:
 
 
 def _edge(levels: Sequence[Sequence[bytes]], count: int) -> tuple[bytes, ...]:
-    """Return the roots of the complete subtrees that the first `count` leaves are made of, largest first."""
+    """Return the roots of the complete subtrees over the first `count` leaves, largest first."""
     found = []
     start = 0
     for height in range(count.bit_length() - 1, -1, -1):
@@ -331,7 +331,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def outside(ranges: Ranges, others: Ranges) -> Iterator[int]:
-    """Yield the first position of each range that lies in none of the others; both are sorted and merged."""
+    """Yield the first position of each range that is in none of the others; both are sorted and merged."""
     at = 0
     for first, last in ranges:
         position = first
@@ -359,7 +359,7 @@ class Joined(NamedTuple):
     """Positions without a body."""
 
     def root_at(self, size: int) -> bytes:
-        """Return the root over the first `size` entries, one of the sizes asked for."""
+        """Return the root over the first `size` entries, one of the requested sizes."""
         whole, rest = divmod(size, PART)
         parts = [root for stretch in self.stretches for root in stretch.roots]
         at: tuple[bytes, ...] = ()
@@ -387,7 +387,7 @@ def joined(stretches: Iterable[Checked]) -> Joined:
         for position in outside(absent, lawful)
     ]
     damage += [
-        Damage("erasure", position, "an erasure names the position, and the body is there")
+        Damage("erasure", position, "an erasure names the position, but the body is there")
         for position in outside(owed, absent)
     ]
     upper = [parts]
@@ -428,12 +428,12 @@ def _erased(stretches: Sequence[Checked], names: Mapping[str, int], size: int) -
 
 
 def _frontier(parts: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Return the roots of the complete subtrees that some parts are made of."""
+    """Return the roots of the complete subtrees over some parts."""
     return Frontier().grow(parts)[0].roots if parts else ()
 
 
 def against(log: Joined, held: Iterable[Held]) -> list[Damage]:
-    """Return the damage that checkpoints held elsewhere reveal: the log is cut short, rewritten, or another one."""
+    """Return the damage that external checkpoints reveal: the log is truncated, rewritten, or another one."""
     found: list[Damage] = []
     agreed = 0
     for checkpoint in sorted(held, key=lambda one: one.size):
@@ -447,9 +447,9 @@ def against(log: Joined, held: Iterable[Held]) -> list[Damage]:
             found.append(Damage("truncated", log.size, problem))
         elif log.root_at(size) != checkpoint.root:
             last = f"one of {agreed} to {size - 1}" if size - agreed > 1 else f"{agreed}"
-            problem = f"a checkpoint of size {size} has another root: {last} is not what it was when that was made"
+            problem = f"a checkpoint of size {size} has another root: {last} has changed since"
             found.append(Damage("forked", agreed, problem))
-            break  # whatever comes after rests on what was changed
+            break  # all later checkpoints depend on the changed part
         else:
             agreed = size
     return found

@@ -1,8 +1,8 @@
 """Checkpoint: a signed note that states the size and the root of a log.
 
 A note is text with signatures below it (C2SP signed-note); a checkpoint is a note whose text is origin, size and root
-(C2SP tlog-checkpoint). A kept checkpoint can later show that the log was cut, or that its past was changed. The bytes
-are specified in docs/formats/checkpoint.md. Signing is a function passed in: no key lives here.
+(C2SP tlog-checkpoint). An external checkpoint can later prove that the log was truncated, or that its past was changed.
+The bytes are specified in docs/formats/checkpoint.md. Signing is a function passed in: no key lives here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EPOCH = re.compile("epoch ([1-9][0-9]{0,8})")
 # What Unicode calls white space, by code point: tables differ between Python versions.
 _SPACE = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _SIZE = re.compile("0|[1-9][0-9]{0,15}")
-_REMEDY_NOTE = "Send the note as it was signed, byte for byte."
+_REMEDY_NOTE = "Send the signed note byte for byte."
 _REMEDY_KEY = "Send the key as `woodrat init` printed it: name+hash+base64."
 
 
@@ -93,7 +93,7 @@ class SignerKey:
         return f"SignerKey({self.name!r}, …)"
 
     def to_text(self) -> str:
-        """Return the text form that is kept in a file of its own."""
+        """Return the text form for a file."""
         key = base64.b64encode(bytes([ALGORITHM]) + self.seed).decode("ascii")
         return f"{_PRIVATE}{self.name}+{self.hash.hex()}+{key}"
 
@@ -150,24 +150,24 @@ class Signature:
     """The signature bytes."""
 
     def line(self) -> str:
-        """Return the line it stands on."""
+        """Return its line in a note."""
         return f"{_DASH}{self.name} {base64.b64encode(self.hash + self.signature).decode('ascii')}\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """Text and the signatures under it, not yet believed."""
+class SignedNote:
+    """Text and its signatures, not yet verified."""
 
     text: str
     """The signed text; ends with a line feed."""
     signatures: tuple[Signature, ...]
-    """Who says so, in the order of the lines."""
+    """The signers, in the order of the lines."""
 
     def __str__(self) -> str:
         return self.text + "\n" + "".join(signature.line() for signature in self.signatures)
 
     @classmethod
-    def parse(cls, given: object, path: str = "note") -> Note:
+    def parse(cls, given: object, path: str = "note") -> SignedNote:
         """Parse a note, strictly; any deviation refuses the whole note."""
         text = _note_text(given, path)
         head, mark, tail = text.rpartition("\n\n")
@@ -234,11 +234,11 @@ class Checkpoint(Record):
     log: str
     """The log's own name."""
     size: int
-    """How many entries it covers: positions 0 to size − 1."""
+    """Number of covered entries: positions 0 to size − 1."""
     root: Hex
     """The root of the tree over them."""
     extensions: tuple[str, ...] = ()
-    """Further lines; ours is `epoch N`, from the second epoch on."""
+    """Extension lines; Woodrat's is `epoch N`, from the second epoch on."""
 
     @derived
     def epoch(self) -> int:
@@ -251,12 +251,12 @@ class Checkpoint(Record):
         root = base64.b64encode(self.root).decode("ascii")
         return "".join(f"{line}\n" for line in (self.log, str(self.size), root, *self.extensions))
 
-    def signed(self, key: VerifierKey, sign: Callable[[bytes], bytes]) -> Note:
+    def signed(self, key: VerifierKey, sign: Callable[[bytes], bytes]) -> SignedNote:
         """Return the note with the signature that `sign` makes, after checking that signature."""
         text = self.to_text()
         signature = sign(text.encode())
-        assert key.verifies(text.encode(), signature), "the signer's key is the one it says"
-        return Note(text, (Signature(key.name, key.hash, signature),))
+        assert key.verifies(text.encode(), signature), "the signer's key does not match its name"
+        return SignedNote(text, (Signature(key.name, key.hash, signature),))
 
     @classmethod
     def parse(cls, text: str, path: str = "checkpoint") -> Checkpoint:
@@ -275,4 +275,4 @@ class Checkpoint(Record):
 
 def opened(note: object, keys: Iterable[VerifierKey], path: str = "checkpoint") -> Checkpoint:
     """Return the checkpoint of a note that one of these keys signed."""
-    return Checkpoint.parse(Note.parse(note, path).opened(keys, path), path)
+    return Checkpoint.parse(SignedNote.parse(note, path).opened(keys, path), path)

@@ -36,7 +36,7 @@ def verify(public: bytes, message: bytes, signature: bytes) -> bool:
         return False
     k = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % _ORDER
     x, y, z, t = key
-    # R = S·B − k·A; what is compared is its one spelling.
+    # R = S·B − k·A; compared by its unique encoding.
     return _encode(_add(_times(s, _BASE), _times(k, (-x % _P, y, z, -t % _P)))) == signature[:32]
 
 

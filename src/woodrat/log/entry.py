@@ -59,8 +59,8 @@ POSITION_MAX = 2**53 - 2
 _NONCE_LENGTH = frozenset({NONCE_BYTES})
 _RAW_KIND = "source"
 _NOT_CANONICAL = object()
-_REMEDY = "Send the entry as it was exported."
-# By code point: Unicode tables differ between Python versions. A checkpoint gives the name a line of its own.
+_REMEDY = "Send the entry as exported."
+# By code point: Unicode tables differ between Python versions. a checkpoint has the name on a line of its own
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _JSON_KEYS = frozenset({"body", "commitment", "envelope", "format", "kind", "log", "nonce", "position", "recorded_at"})
@@ -88,11 +88,11 @@ class Envelope:
     write: int
     """Position of the write's first entry."""
     length: int | None = None
-    """How many entries the write has; stated by its first entry only."""
+    """Number of entries in the write; stated by its first entry only."""
     request: bytes | None = None
     """Commitment to the idempotency key and the request (`request_commitment`); stated by the first entry only."""
     origin: Origin | None = None
-    """Where the entry was first written, if that was in another log."""
+    """Where the entry was first written, if in another log."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the envelope as leaves and exports state it, without missing members."""
@@ -123,7 +123,7 @@ def request_commitment(nonce: bytes, key: str, request_digest: bytes) -> bytes:
 
 
 LEAF_START = '\0{"commitment":"'
-"""The start of every leaf's data: the byte that tells a leaf from a node, and the header's first key."""
+"""The start of every leaf's data: the byte that distinguishes a leaf from a node, and the header's first key."""
 
 
 def leaf_frame(
@@ -195,7 +195,7 @@ class Entry:
         return leaf_hash(self.leaf_data())
 
     def check(self) -> None:
-        """Raise `Corrupt` with the position and the class of damage, unless the entry can be as it was written.
+        """Raise `Corrupt` with the position and the class of damage, unless the entry is consistent.
 
         The classes: `log`, `position`, `recorded_at`, `kind`, `envelope`, `nonce`, `body`, `commitment`. A changed
         header that still has the right shape shows in the leaf, not here.
@@ -213,7 +213,7 @@ class Entry:
         if not moment.is_fixed(self.recorded_at):
             return "recorded_at", f"{shown(self.recorded_at)} is not UTC text of fixed width"
         if self.kind not in KINDS:
-            return "kind", f"there is no kind {shown(self.kind)}"
+            return "kind", f"unknown kind {shown(self.kind)}"
         wrong = _envelope_fault(self.envelope, self.position)
         if wrong:
             return "envelope", wrong
@@ -231,7 +231,7 @@ class Entry:
         """Return the damage if nonce and body do not match the leaf's commitment."""
         if self.nonce is None or self.body is None or commitment(self.nonce, self.body) == self.commitment:
             return None
-        return "commitment", "nonce and body are not what the leaf committed to"
+        return "commitment", "nonce and body do not match the leaf's commitment"
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as plain JSON, readable, from which `from_json` makes the same bytes.
@@ -259,7 +259,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Entry:
-        """Parse the output of `to_json`: `Refused` if it has another shape, `Corrupt` if it was altered."""
+        """Parse the output of `to_json`: `Refused` if it is malformed, `Corrupt` if it was altered."""
         if not _is_shaped(value):
             faults = _json_faults(value)
             if faults:
@@ -299,15 +299,15 @@ class Entry:
             "envelope": ("Which write the entry belongs to.", Mapping[str, Any]),
             "commitment": ("SHA-256 of nonce and body, in hex; it stays when both are erased.", str),
             "nonce": ("Sixteen random bytes, in hex; null once erased.", str | None),
-            "body": ("What happened; null once erased.", Any),
+            "body": ("The content; null once erased.", Any),
         }
         return object_schema(describe, "One entry of a log.", properties)
 
 
 class Write(Sequence[Entry]):
-    """The entries of one write, in order, kept as columns; each becomes an `Entry` when it is asked for.
+    """The entries of one write, in order, stored as columns; each becomes an `Entry` on access.
 
-    All share `recorded_at`. The first says how long the write is and commits to its key and request.
+    All share `recorded_at`. The first entry states the length of the write and commits to its key and request.
     """
 
     __slots__ = (
@@ -349,21 +349,21 @@ class Write(Sequence[Entry]):
         self.bodies: Sequence[bytes | None] = bodies
         self.nonces: Sequence[bytes | None] = nonces
         self.origins = origins
-        """Where each entry was first written; left out where all of them begin here."""
+        """The origin of each entry; omitted if all of them begin here."""
         self.request = request_commitment(request_nonce, key, request_digest)
         assert KINDS.issuperset(kinds), "every entry has a kind that is known"
         assert _NONCE_LENGTH.issuperset(map(len, nonces)), "every nonce has its length"
         sha256 = hashlib.sha256
         self.commitments = [sha256(nonce + body).digest() for nonce, body in zip(nonces, bodies, strict=True)]
         self.leaves_made: list[bytes] | None = None
-        # As `Entry.check` would, of each: what they have in common once, and how far they reach.
+        # Equivalent to `Entry.check` of each: common parts are checked once.
         assert _is_name(log), f"the log's name is {shown(log)}"
         assert moment.is_fixed(recorded_at), f"{shown(recorded_at)} is not UTC text of fixed width"
         assert type(first) is int and 0 <= first <= POSITION_MAX - len(kinds) + 1, f"{first}: not a position"
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Write:
-        """Return a write as another ledger holds it, from all its entries, checked; erased ones have no body."""
+        """Return another ledger's write from all its entries, checked; erased ones have no body."""
         first, write = entries[0], cls.__new__(cls)
         write.log, write.first, write.recorded_at = first.log, first.position, first.recorded_at
         write.kinds = [entry.kind for entry in entries]
@@ -491,7 +491,7 @@ def _envelope_fault(envelope: Envelope, position: int) -> str | None:
         return f"the request commitment has {len(request)} bytes instead of {DIGEST_BYTES}"
     origin = envelope.origin
     if origin is not None and not (_is_name(origin.log) and _is_count(origin.position, POSITION_MAX)):
-        return f"the entry cannot have come from position {shown(origin.position)} of {shown(origin.log)}"
+        return f"the entry cannot be from position {shown(origin.position)} of {shown(origin.log)}"
     return None
 
 
@@ -558,7 +558,7 @@ def _is_hex(value: object) -> bool:
 
 
 def _is_base64_body(value: object) -> bool:
-    """Return True if `value` is `{"base64": text}` and the text is the one spelling of its bytes."""
+    """Return True if `value` is `{"base64": text}` and the text is the canonical encoding of its bytes."""
     if not isinstance(value, Mapping) or value.keys() != {"base64"} or not isinstance(value["base64"], str):
         return False
     try:

@@ -1,7 +1,7 @@
-"""Erasure: the entry that states what was lawfully forgotten, without naming it.
+"""Erasure: the entry that records lawful forgetting, without naming the erased data.
 
-A holder of the erasure key can tell whether a record or a name is among the erased ones; others learn positions,
-numbers, the agent and the reason. The bytes are specified in docs/formats/erasure.md.
+A holder of the erasure key can test whether a record or a name was erased; others learn positions, numbers, the agent
+and the reason. The bytes are specified in docs/formats/erasure.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ERASED: Final = "[ERASED]"
 SCOPES: Final = ("entity", "field", "source", "agent", "subject")
 """Scopes of an erasure."""
 LATE: Final = "late"
-"""The scope of an entry about records that arrived after an erasure, named erased ones, and were rewritten."""
+"""The scope of an erasure entry for records that arrived after an erasure, named erased data, and were rewritten."""
 
 Link = str | tuple[str, ...]
 """The replacement of an erased observation: the full name of the rewritten one, or those it replaced."""
@@ -40,7 +40,7 @@ def record_mac(key: bytes, kind: str, body: bytes) -> str:
 
 
 def digest_mac(key: bytes, record: bytes) -> str:
-    """Return the MAC of a record whose digest is known."""
+    """Return the MAC of a record's digest."""
     return _hmac(key, record)
 
 
@@ -55,7 +55,7 @@ def idempotency_mac(key: bytes, agent: str, idempotency_key: str) -> str:
 
 
 def field_name(ref: object, field: str) -> str:
-    """Return the name by which an erasure lists a field of an entity; no reference reads like it."""
+    """Return the name under which an erasure lists a field of an entity; distinct from every reference."""
     return f"{ref}\n{field}"
 
 
@@ -84,11 +84,11 @@ def named(
     origin: Origin | None,
     reach: Callable[[str], int | None],
 ) -> list[tuple[int, int]]:
-    """Return, as ranges, the positions of an erasure that are positions of the log it stands in.
+    """Return, as ranges, the positions of an erasure that apply to its own log.
 
     `of` is the log that its body names; `log`, `position` and `origin` are those of its entry. An erasure written here
-    names earlier entries. One that was merged or copied names positions of another log, which apply here only as far as
-    this log had that name: `reach` returns that position.
+    names earlier entries. A merged or copied erasure names positions of another log, which apply here only while this
+    log had that name: `reach` returns the last such position.
     """
     end = position - 1 if origin is None and of == log else reach(of)
     return [] if end is None else [(first, min(last, end)) for first, last in positions if first <= end]
@@ -99,7 +99,7 @@ class Erasure:
     """One erasure, as its entry records it."""
 
     agent: str
-    """Who asked for it."""
+    """The requester."""
     erased_at: str
     """When (fixed-width UTC): the log's time of the write."""
     log: str
@@ -109,7 +109,7 @@ class Erasure:
     reason: str
     """The reason. It names nothing erased."""
     positions: tuple[tuple[int, int], ...]
-    """Positions whose bodies and nonces are gone, as inclusive ranges."""
+    """Positions with removed bodies and nonces, as inclusive ranges."""
     macs: tuple[str, ...]
     """`record_mac` of every record that is gone, sorted."""
     names: tuple[str, ...]
@@ -117,7 +117,7 @@ class Erasure:
     links: Mapping[str, Link] = MappingProxyType({})
     """Replacements of erased observations where others named them, by `digest_mac`."""
     keys: tuple[str, ...] = ()
-    """`idempotency_mac` of every idempotency key whose receipt is gone, sorted; a retry with one is refused."""
+    """`idempotency_mac` of every idempotency key with a removed receipt, sorted; a retry with one is refused."""
 
     def body(self) -> bytes:
         """Return the canonical body of the entry."""
@@ -143,11 +143,11 @@ class Erasure:
 
 
 def stored(body: bytes) -> Erasure:
-    """Return the erasure with this body; `Refused` if it has another shape."""
+    """Return the erasure with this body; `Refused` if it is malformed."""
     value: Any = form.decode(body)
     faults = _faults(value)
     if faults:
-        raise Refused(faults, "The entry was left as it is.")
+        raise Refused(faults, "The entry is unchanged.")
     return Erasure(
         agent=value["agent"],
         erased_at=value["erased_at"],
@@ -163,7 +163,7 @@ def stored(body: bytes) -> Erasure:
 
 
 def _faults(value: object) -> list[Fault]:
-    remedy = "Send the entry as it was exported."
+    remedy = "Send the entry as exported."
     if not isinstance(value, dict) or not _REQUIRED <= value.keys() <= _REQUIRED | _OPTIONAL:
         return [Fault("", f"expected the body of an erasure, got {shown(value)}", remedy)]
     faults = []

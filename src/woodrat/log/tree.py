@@ -6,7 +6,7 @@ prefix of another. Both are lists of subtree roots, nearest to the leaves first,
 A proof does not tell every two sizes apart: trees of five and six leaves have the same path to leaf 0. Size and root
 therefore belong together and are signed together, in the checkpoint.
 
-The proofs are written over `Nodes`, which is asked for complete subtrees only. An engine that stores those
+The proofs are written over `SubtreeNodes`, which returns complete subtrees only. An engine that stores those
 answers a proof in O(log n).
 """
 
@@ -42,7 +42,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
-class Nodes(Protocol):
+class SubtreeNodes(Protocol):
     """The roots of a log's complete subtrees."""
 
     def subtree_root(self, start: int, end: int, /) -> bytes:
@@ -55,7 +55,7 @@ class Nodes(Protocol):
 
 
 class Leaves:
-    """Leaf hashes in order, with every complete subtree over them worked out: O(n) once, O(1) per question."""
+    """Leaf hashes in order, with every complete subtree over them precomputed: O(n) once, O(1) per question."""
 
     __slots__ = ("_levels",)
 
@@ -73,11 +73,11 @@ class Leaves:
     def subtree_root(self, start: int, end: int, /) -> bytes:
         """Return the root of the complete subtree over leaves `start` to `end`, `end` excluded."""
         width = end - start
-        assert width > 0 and width & (width - 1) == 0 and start % width == 0, "only complete subtrees are kept"
+        assert width > 0 and width & (width - 1) == 0 and start % width == 0, "only complete subtrees are stored"
         return self._levels[width.bit_length() - 1][start // width]
 
 
-Source: TypeAlias = Nodes | Sequence[bytes]
+Source: TypeAlias = SubtreeNodes | Sequence[bytes]
 """The source of proofs: stored nodes, or the leaf hashes."""
 
 
@@ -86,7 +86,7 @@ class Frontier:
     """The right edge of a tree: all that is needed to append to it and to know its root."""
 
     size: int = 0
-    """How many leaves the tree has."""
+    """Number of leaves of the tree."""
     roots: tuple[bytes, ...] = ()
     """Roots of its complete subtrees, largest first: one for every 1 in the binary spelling of `size`."""
 
@@ -181,7 +181,7 @@ def inclusion_proof(source: Source, index: int, size: int) -> tuple[bytes, ...]:
 def consistency_proof(source: Source, old: int, new: int) -> tuple[bytes, ...]:
     """Return the proof that the first `old` leaves of the tree of `new` leaves are the older tree.
 
-    It is empty when `old` is 0 or `new`: then there is nothing to show that the two roots do not say themselves.
+    It is empty when `old` is 0 or `new`: then comparing the two roots is enough.
     """
     assert 0 <= old <= new <= SIZE_MAX, "the older tree is not larger than the newer"
     if old in (0, new):
@@ -190,7 +190,7 @@ def consistency_proof(source: Source, old: int, new: int) -> tuple[bytes, ...]:
     start = _last_complete(old)
     hashes = [_range_root(nodes, step.start, step.end) for step in reversed(_path(start, old, new))]
     if start:
-        # Unless the older tree is itself one complete subtree, the verifier must be told where both trees part.
+        # Unless the older tree is one complete subtree, the verifier must know the point where both trees diverge.
         hashes.insert(0, nodes.subtree_root(start, old))
     return tuple(hashes)
 
@@ -235,7 +235,7 @@ def verify_consistency(old_size: int, new_size: int, old_root: bytes, new_root: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _PathStep:
     """One branching on the way down from the root."""
 
     start: int
@@ -243,30 +243,30 @@ class _Step:
     end: int
     """The leaf after its last."""
     left: bool
-    """Whether the sibling stands to the left of the way."""
+    """Whether the sibling is to the left of the path."""
 
 
-def _path(start: int, end: int, size: int) -> list[_Step]:
+def _path(start: int, end: int, size: int) -> list[_PathStep]:
     """Return the siblings on the way from the root down to the subtree over `start` to `end`, root first.
 
-    The shape of a proof is here and nowhere else: who makes one and who checks one walk the same steps.
+    The shape of a proof is defined only here: making and checking one walk the same steps.
     """
     steps = []
     low, high = 0, size
     while (low, high) != (start, end):
         middle = low + _split(high - low)
         if end <= middle:
-            steps.append(_Step(middle, high, left=False))
+            steps.append(_PathStep(middle, high, left=False))
             high = middle
         else:
             assert start >= middle, "a subtree of the tree never lies across a branching"
-            steps.append(_Step(low, middle, left=True))
+            steps.append(_PathStep(low, middle, left=True))
             low = middle
     return steps
 
 
 def _split(width: int) -> int:
-    """Return the largest power of two below `width`: how many leaves go left."""
+    """Return the largest power of two below `width`: the number of leaves on the left."""
     assert width > 1
     return 1 << ((width - 1).bit_length() - 1)
 
@@ -277,14 +277,14 @@ def _last_complete(size: int) -> int:
 
 
 def _complete(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the complete subtrees that a subtree over `start` to `end` is made of, largest first."""
+    """Yield the complete subtrees that cover `start` to `end`, largest first."""
     while start < end:
         width = 1 << ((end - start).bit_length() - 1)
         yield start, start + width
         start += width
 
 
-def _range_root(nodes: Nodes, start: int, end: int) -> bytes:
+def _range_root(nodes: SubtreeNodes, start: int, end: int) -> bytes:
     """Return the root of any subtree, the ragged one at the right edge too."""
     return _fold([nodes.subtree_root(low, high) for low, high in _complete(start, end)])
 
@@ -299,7 +299,7 @@ def _fold(roots: Sequence[bytes]) -> bytes:
     return found
 
 
-def _nodes(source: Source) -> Nodes:
+def _nodes(source: Source) -> SubtreeNodes:
     return Leaves(source) if isinstance(source, Sequence) else source
 
 

@@ -10,7 +10,7 @@ from woodrat.api.verb import Parameter
 from woodrat.mcp.action import LIMIT
 
 RECORD: Final = {"type": "object", "properties": {"entity_type": {"type": "string"}}, "required": ["entity_type"]}
-"""A record to store, as far as agents need to know; the ledger reports the faults of the rest."""
+"""A record to store, in the detail that agents need; the ledger reports all other faults."""
 NUMBERS_TOO: Final = frozenset({"as_of"})
 """Arguments that are text in an address, and may be sent as the number that reports have."""
 

@@ -25,9 +25,9 @@ NOTHING_DONE: Final = "Nothing was done."
 EXPLAINS_MOMENTS: Final = "show"
 """The tool whose description explains `as_of` and `valid_at`."""
 STRANGERS_MAX: Final = 10
-"""How many unknown arguments of a call are named."""
+"""Most unknown arguments of a call that are listed."""
 NAME_CHARACTERS_MAX: Final = 64
-"""How much of the name of one is repeated."""
+"""Longest excerpt of one's name."""
 RARE: Final = frozenset(
     {
         *("dry_run", "idempotency_key", "if_version", "saw", "step", "replaces", "key", "valid_from", "priority"),
@@ -98,7 +98,7 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[str, Given]:
-    """Return the action that arguments ask for, and these by their names in the library; all faults at once."""
+    """Return the selected action and its arguments by their names in the library; all faults at once."""
     from woodrat.canon import form
 
     if faults := form.faults(dict(sent)):
@@ -122,7 +122,7 @@ def chosen(tool: Tool, sent: Mapping[str, Any]) -> tuple[str, Given]:
 
 
 def _corrected(tool: Tool, action: Action, sent: Mapping[str, Any], faults: Iterable[Fault]) -> str:
-    """Return the call that was probably meant, where taking away and renaming arguments makes it one."""
+    """Return the likely intended call, if removing and renaming arguments makes one."""
     from woodrat.state.schema_check import near
 
     wrong = {fault.path.removeprefix("/") for fault in faults}

@@ -1,6 +1,6 @@
-"""Clients: the files in which programs with agents keep their MCP servers, and our entry in them.
+"""Clients: the configuration files in which agent programs list their MCP servers, and Woodrat's entry in them.
 
-Nothing else in such a file is touched. One that cannot be read as JSON, with comments say, is left as it is.
+Nothing else in such a file is touched. A file that is not plain JSON (one with comments, say) is left unchanged.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Client:
     path: str
     """Its file: below the current folder, or in the user's own place for such files."""
     under: str
-    """The key of the file that servers stand under."""
+    """The key of the servers in the file."""
     typed: bool = False
-    """Whether an entry says that it is of the type stdio."""
+    """Whether an entry states the type stdio."""
     personal: bool = False
     """Whether the file is the user's rather than the project's."""
     variable: str = ""

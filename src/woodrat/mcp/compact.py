@@ -1,7 +1,7 @@
 """Compact answers: the parts of a record that an agent needs, in few tokens.
 
-Each function picks fields of one record of the library. Empty fields are left out, long values are cut and state the
-missing length, and `more` counts the items that a list leaves out. Whole records are returned on request (`details`).
+Each function picks fields of one record of the library. Empty fields are omitted, long values are cut and state the
+missing length, and `more` counts the omitted list items. Whole records are returned on request (`details`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 Compact = dict[str, Any]
 
 ITEMS_MAX: Final = 20
-"""How many items of a list inside an answer are listed."""
+"""Most items of a list inside an answer."""
 ELEMENTS_MAX: Final = 100
-"""How many elements of a list that is a value are shown of one entity."""
+"""Most elements of a list value in the answer for one entity."""
 VALUE_CHARACTERS_MAX: Final = 300
 """Longest value in a list of answers, as JSON."""
 HIT_CHARACTERS_MAX: Final = 300
@@ -45,7 +45,7 @@ FOUND_CHARACTERS_MAX: Final = 80
 RECALLED_CHARACTERS_MAX: Final = 600
 """Longest hit of a recall, as JSON."""
 SHOWN_CHARACTERS_MAX: Final = 4_000
-"""Longest value of the one entity that was asked for."""
+"""Longest value in an answer about a single entity."""
 
 
 def stated(**parts: Any) -> Compact:
@@ -57,7 +57,7 @@ _EMPTY: Final[tuple[Any, ...]] = ((), [], {}, "")
 
 
 def short(value: Any, most: int = VALUE_CHARACTERS_MAX) -> Any:
-    """Return a value, or its first characters where it is longer, with how many are left out."""
+    """Return a value; a longer one is cut, with the number of missing characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -147,7 +147,7 @@ def _json_text(value: Any) -> str:
 
 
 def report(record: Report) -> Compact:
-    """The effect of a write; of its changes, the ones that replaced a value."""
+    """The effect of a write; only changes that replaced a value are listed."""
     changes = [
         {"entity": change.entity, **field_change(field)}
         for change in record.changes

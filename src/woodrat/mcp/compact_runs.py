@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from woodrat.whatif.result import Supposed, WhatIf
 
 NODES_MAX: Final = 100
-"""How many nodes of a lineage are shown."""
+"""Most nodes of a lineage in an answer."""
 NARRATIVE_TOKENS: Final = 1_000
-"""How long the account of one run is."""
+"""Length of the narrative of one run, in tokens."""
 
 
 def _answer(record: RunSummary | Reason | AffectedRun) -> Compact:
@@ -138,7 +138,7 @@ def reason(record: Reason) -> Compact:
 
 
 def recall(record: Recall) -> Compact:
-    """What was recalled, as text; where nothing was, what came near and why it does not count."""
+    """Recalled text; if recall finds nothing, the nearest candidates and why they do not count."""
     hits = [
         stated(kind=hit.kind, ref=hit.ref, score=round(hit.score, 3), at=hit.at, agent=hit.agent) for hit in record.hits
     ]
@@ -184,7 +184,7 @@ def _node(record: Node, left: list[int]) -> Compact:
             break
         shown.append(_node(below, left))
     more = {"nodes": len(record.nodes)} if len(shown) < len(record.nodes) else None
-    # Steps of a run have no name that anything can be asked by.
+    # No call takes the name of a run's step.
     id = None if record.kind in ("decision", "evidence", "read") else record.id
     return {"kind": record.kind, **stated(id=id), "label": short(record.label), **stated(nodes=shown, more=more)}
 
@@ -248,7 +248,7 @@ def _belief(record: Belief) -> Compact:
 
 
 def what_if(record: WhatIf) -> Compact:
-    """Recorded decisions under a supposition: the number of changed ones, and which."""
+    """Recorded decisions under a supposition: how many changed, and which."""
     rows = [{"value": row.value, "same": row.same, "flip": row.flip, "unknown": row.unknown} for row in record.rows]
     return {
         "sentence": record.sentence,

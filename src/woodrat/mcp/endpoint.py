@@ -1,7 +1,7 @@
 """Endpoint: MCP at one address of the application, as streamable HTTP without sessions.
 
-The application has checked host, origin, key and body before anything comes here. Each request stands alone, so any
-number of processes can answer a client.
+The application has already checked host, origin, key and body. Each request is independent, so any
+number of processes can serve a client.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class McpEndpoint:
             raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {JSON.decode()}.")
         # Which tool is called is in the body; a key that may only read sends no more than a read needs.
         writes = any(caller.holds(grant) for grant in (WRITE, CORRECT, RUN, MANAGE))
-        limits = gateway.intake.limits_of(writes)
-        body, answer = await gateway.intake.take(
+        limits = gateway.body_reader.limits_of(writes)
+        body, answer = await gateway.body_reader.take(
             exchange, caller, limits, lambda body: (body, messages.answer_to(body))
         )
         if answer is not None:
             await exchange.answer(answer, 400 if answer["id"] is None else 200)
             return
         manager = await self._manager(gateway)
-        # To the SDK the media type has one spelling, and a caller who names no media type takes none.
+        # the SDK accepts one spelling of the media type, and rejects callers that name none
         instead = {b"content-type": JSON, **({} if exchange.header(b"accept") is not None else {b"accept": JSON})}
         await exchange.hand_over(body, manager.handle_request, instead, **{CALLER: caller, TOLD: exchange.told})
 
@@ -62,7 +62,7 @@ class McpEndpoint:
 
     async def _serve(self, ready: asyncio.Future[Any], gateway: HttpGateway) -> None:
         try:
-            manager = await asyncio.to_thread(_load, gateway, gateway.intake.limits_of(True).bytes_max)
+            manager = await asyncio.to_thread(_load, gateway, gateway.body_reader.limits_of(True).bytes_max)
         except ImportError:
             ready.set_exception(Unavailable(NEEDS_EXTRA))
             return
@@ -78,7 +78,7 @@ class McpEndpoint:
 
 
 def _load(gateway: Gateway, body_bytes_max: int) -> Any:
-    """Return the SDK's part, whose import takes a second."""
+    """Return the SDK's request handler; importing it takes a second."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from woodrat.mcp import server

@@ -1,8 +1,8 @@
 """Intent: turns a call in a model's words into the arguments of the tool, if only one reading is possible.
 
 A model knows a tool by its description alone. It renames arguments, sends a record with its fields beside it, a number
-as text, one value instead of a list, a time in words. None of that should need a second call. An ambiguous call is left
-as it was sent, and refused by `arguments.py`.
+as text, one value instead of a list, a time in words. None of that should need a second call. An ambiguous call stays
+unchanged, and `arguments.py` refuses it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from woodrat.mcp.action import Action, Given, Tool
 
 ACTION: Final = "action"
-"""The argument that says which action of a tool is meant."""
+"""The argument that selects an action of a tool."""
 
 ACTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "change": {
@@ -103,8 +103,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "into": ("other",),
     "because": ("reason",),
 }
-"""Synonyms of arguments; a synonym stands for the first argument in its list that the action takes and that was not
-sent."""
+"""Synonyms of arguments; a synonym stands for the first argument in its list that the action takes and the call lacks.
+"""
 
 TOOLS: Final[Mapping[str, str]] = {
     "get": "show",
@@ -128,7 +128,7 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def worded(tool: Tool, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments under the names and in the shapes that the tool takes, if they can mean nothing else."""
+    """Return arguments under the names and in the shapes that the tool takes, if they have only one meaning."""
     known = dict(sent)
     name = "" if "" in tool.actions else action_of(tool, known)
     if name is None:
@@ -156,7 +156,7 @@ def action_of(tool: Tool, sent: Mapping[str, Any]) -> str | None:
     meant = {name: set(_renamed(action, dict.fromkeys(names))) for name, action in tool.actions.items()}
     taking = [name for name, action in tool.actions.items() if meant[name] <= action.parameters.keys()]
     fitting = [name for name in taking if set(tool.actions[name].needed) <= meant[name]]
-    if tool.usual is None:  # what writes is not guessed from a call that another action could be the rest of
+    if tool.usual is None:  # never guess a writing action if the arguments also fit another action
         return fitting[0] if len(taking) == len(fitting) == 1 else None
     return fitting[0] if len(fitting) == 1 or (fitting and fitting[0] == tool.usual) else None
 
@@ -210,7 +210,7 @@ def _field_named(name: str) -> str:
 
 
 def _strangers(action: Action, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that match no parameter of the action; none if one of them may be misspelled."""
+    """Return the arguments that match no parameter of the action; empty if one of them may be misspelled."""
     from woodrat.state.schema_check import near
 
     meant = _renamed(action, sent)
@@ -220,7 +220,7 @@ def _strangers(action: Action, sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_records(action: Action, sent: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a store: a record that stands among them is one of `records`."""
+    """Return the arguments of a store, with a record among the arguments moved into `records`."""
     records = _json(sent.get("records"), (list, dict))
     if records is None and not {"record", "data", "entities"} & sent.keys():
         type = sent.get("entity_type", sent.get("type"))
@@ -278,7 +278,7 @@ def _typed(action: Action, name: str, value: Any) -> Any:
 
 
 def _spelled(text: str, types: Iterable[str]) -> Any:
-    """Return the value of another type that text spells, or the text."""
+    """Return text parsed as a value of another type, or the text."""
     for type in types:
         if type in ("integer", "number") and isinstance(found := _json(text, (int, float)), int | float):
             return found
@@ -339,14 +339,14 @@ def _type(text: str) -> str:
 # Times
 
 _INSTANTS: Final = ("observed_at", "valid_from", "valid_at", "since", "until")
-"""Arguments that are a time and no other moment; the library takes these as timestamps."""
+"""Arguments that must be a time, not another kind of moment; the library takes these as timestamps."""
 _WITHOUT_ZONE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?")
 """A time without its zone, which is UTC's."""
 _MOMENTS: Final = ("as_of", "before", "after")
 """Arguments that are a moment, by their names in the library: words that are no period it understands itself."""
 
 
-def _spoken(text: str, now: str, zone: str | None) -> str | None:
+def _time_of_words(text: str, now: str, zone: str | None) -> str | None:
     """Return the time that words mean; `Monday` and `on Monday` are the latest one."""
     words = text.strip().lower().removeprefix("on ").removeprefix("since ")
     return moment_words.resolve(words, now, zone) or moment_words.resolve(f"last {words}", now, zone)
@@ -356,7 +356,7 @@ def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[
     """Return arguments with times instead of words, and the resolved times by the names that agents send.
 
     A period means its end, but never the future, if the question is about a moment; it means its beginning as a start,
-    and its end as an end. Days are those of the zone, else of UTC.
+    and its end as an end. Days are in the given time zone; default: UTC.
     """
     known, understood = dict(given), dict[str, str]()
     for name in (*_INSTANTS, *_MOMENTS):
@@ -372,7 +372,7 @@ def timed(given: Given, now: str, zone: str | None = None) -> tuple[Given, dict[
                 known[name] = end if isinstance(first, str) and first >= start else start
         elif _WITHOUT_ZONE.fullmatch(text):
             known[name] = f"{text[:10]}T{text[11:]}{':00' if len(text) == 16 else ''}Z"
-        elif text != "now" and (spoken := _spoken(text, now, zone)) is not None:
+        elif text != "now" and (spoken := _time_of_words(text, now, zone)) is not None:
             known[name] = spoken
         else:
             continue

@@ -19,22 +19,24 @@ NOTHING_DONE: Final = "Nothing was done."
 NOT_JSON, NO_REQUEST, NO_PARAMS = -32700, -32600, -32602
 """JSON-RPC errors: text that is not JSON, JSON that is not a message, and invalid parameters."""
 REVISION: Final = "io.modelcontextprotocol/protocolVersion"
-"""Where a request states its revision since 2026-07-28, whose results state that they are complete."""
+"""The key under which requests state their protocol revision since 2026-07-28; results of that revision say that they
+are complete.
+"""
 _CALL: Final = "tools/call"
 _ARGUMENTS: Final = "/params/arguments"
 
 
 def answer_to(data: bytes) -> dict[str, Any] | None:
-    """Return the answer to a message that cannot be taken; `None` for one that can."""
+    """Return the error for an invalid message; `None` for a valid one."""
     try:
         found = form.parse(data)
     except Refused as refusal:
         return _answer_to_unread(data, refusal)
     if not isinstance(found, dict):
-        problem = "there are several messages in one" if isinstance(found, list) else f"got {shown(found)}"
+        problem = "the body is a batch of messages" if isinstance(found, list) else f"got {shown(found)}"
         return failed(None, NO_REQUEST, [Fault("", problem, "Send one message at a time, an object.")])
     if "method" not in found and ("result" in found or "error" in found):
-        return None  # an answer, of which the SDK knows whether anything was asked
+        return None  # a response; the SDK knows whether it had sent a request
     if faults := [*_envelope_faults(found)]:
         return failed(_id(found), NO_REQUEST, faults)
     if faults := [*_param_faults(found)]:
@@ -58,7 +60,7 @@ def told(error: WoodratError) -> dict[str, Any]:
 
 
 def _answer_to_unread(data: bytes, refusal: Refused) -> dict[str, Any]:
-    """Return the answer to text that is not taken; where only arguments of a tool are at fault, it is the tool's."""
+    """Return the error for invalid text; if only a tool's arguments are invalid, the error is the tool's."""
     try:
         found = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -74,7 +76,7 @@ def _answer_to_unread(data: bytes, refusal: Refused) -> dict[str, Any]:
 
 
 def _id(found: dict[str, Any]) -> str | int | None:
-    """Return the id of a request, if it is one and can be sent back."""
+    """Return the id of a request if it has one that can be sent back."""
     id = found.get("id")
     return id if type(id) in (str, int) and not form.faults(id) else None
 

@@ -1,7 +1,7 @@
 """References: the entity that a loose name means, and the answer to an agent if it is ambiguous.
 
 The library finds an entity by a value that identifies it. Agents say less: a first name, or a name without its type. A
-read is answered if only one entity fits, and says so; a write is refused with the exact call to send instead.
+read is answered if exactly one entity matches, and says so; a write is refused with the exact call to send instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REFS: Final = ("ref", "about", "subject", "one", "other", "start", "end")
 RUNS: Final = ("run", "first", "second")
 """Arguments that name a run."""
 CANDIDATES_MAX: Final = 5
-"""How many entities are named that may be meant."""
+"""Most candidates that are listed."""
 
 
 def completed(past: Past, given: Given) -> Given:
@@ -107,7 +107,9 @@ def _has_value(snapshot: Snapshot, text: str) -> bool:
 
 
 def only_one(past: Past, given: Given, names: list[str]) -> tuple[Given, dict[str, str]] | None:
-    """Return the arguments with the one entity that each name can mean, and the match; None if a name is ambiguous."""
+    """Return the arguments with each name replaced by the one matching entity, and the match; None if a name is
+    ambiguous.
+    """
     meant, asked = dict(given), {}
     for name in names:
         found = candidates(past, given[name])
@@ -119,8 +121,8 @@ def only_one(past: Past, given: Given, names: list[str]) -> tuple[Given, dict[st
 
 
 def refused(past: Past, problem: WoodratError, tool: str, named: str, action: Action, given: Given) -> WoodratError:
-    """Return the error with the entities that may be meant, and the call that names the first of them."""
-    names = [] if given.get("details") else unknown(past, given)  # with details, what the library says
+    """Return the error with the candidates, and the call with the first of them."""
+    names = [] if given.get("details") else unknown(past, given)  # with details: the library's own answer
     if not names:
         return problem
     found = {name: candidates(past, given[name])[:CANDIDATES_MAX] for name in names}
@@ -129,7 +131,7 @@ def refused(past: Past, problem: WoodratError, tool: str, named: str, action: Ac
         return problem  # it names them already
     if not all(found.values()):
         if "as_of" in given:
-            return problem  # it may be known now, and the error says that it was not then
+            return problem  # the entity may exist now; the error says that it did not at that moment
         missing = [given[name] for name, refs in found.items() if not refs]
         ask = _call("recall", {"question": " ".join(missing)})
         return _with(problem, f"Nothing is stored under that name. {ask} to look for it in other words.")

@@ -81,7 +81,7 @@ class RunAction(Action):
     def written(self, answer: Any, given: Given) -> dict[str, Any]:
         """Return the result of a call, with its records short or whole."""
         if given.get(DETAILS.name):
-            return {name: _whole(value) for name, value in answer.items()}
+            return {name: _as_json(value) for name, value in answer.items()}
         parts = {name: value for name, value in answer.items() if name not in _ABOUT_THE_LOG}
         return {name: _short(value) for name, value in parts.items() if value is not False}
 
@@ -94,7 +94,7 @@ def _short(value: Any) -> Any:
     for kind, write in _COMPACT.items():
         if isinstance(value, kind):
             return write(value)
-    return _whole(value)
+    return _as_json(value)
 
 
 _COMPACT: Final[Mapping[type, Callable[[Any], Any]]] = {
@@ -104,13 +104,13 @@ _COMPACT: Final[Mapping[type, Callable[[Any], Any]]] = {
 }
 
 
-def _whole(value: Any) -> Any:
-    """Return records as plain JSON, wherever they stand."""
+def _as_json(value: Any) -> Any:
+    """Return records nested anywhere in a value as plain JSON."""
     if hasattr(value, "to_json"):
         return value.to_json()
     if isinstance(value, tuple | list):
-        return [_whole(item) for item in value]
-    return {name: _whole(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+        return [_as_json(item) for item in value]
+    return {name: _as_json(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _start(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _decide(ledger: Ledger, relay: Relay, given: Given) -> dict[str, Any]:
     try:
         return relay.step(ledger.context, run, {"decide": given}, key)
     except Refused as refusal:
-        # That a decision is a step inside is nothing to whoever called the tool.
+        # Callers of the tool need not know that a decision is a step internally.
         faults = [Fault(f.path.removeprefix("/step/decide"), f.problem, f.remedy) for f in refusal.faults]
         raise Refused(faults, str(refusal).rpartition("\n")[2]) from refusal
 
@@ -169,7 +169,7 @@ ACTIONS: Final[Mapping[str, RunAction]] = {
                 _RUN,
                 _parameter("stage", required=True),
                 _parameter("facts", {"type": ["object", "string"]}),
-                Parameter("facts", Kind("entity to read", TEXT, wire="ref"), False, None),  # read, and taken for facts
+                Parameter("facts", Kind("entity to read", TEXT, wire="ref"), False, None),
                 _parameter("rules", {"type": "array", "items": _RULE}, required=True),
                 _parameter("default", ANYTHING, "if no rule matches"),
                 _parameter("rationale"),

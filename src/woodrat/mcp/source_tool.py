@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from woodrat.runs.relay import Relay
 
 CONTENT_CHARACTERS: Final = 4_000
-"""How much of a document is answered at once."""
+"""Longest excerpt of a document per answer."""
 
 
 class SourceAction(Action):
@@ -31,7 +31,7 @@ class SourceAction(Action):
         call: Callable[[Ledger, Given], dict[str, Any]],
     ) -> None:
         self.note, self.grant = note, grant
-        self.wide = grant == READ  # a source says what it says, of whatever types
+        self.wide = grant == READ  # a source may hold statements about any type
         self._operation, self._call = operation, call
         self._parameters = {each.wire: each for each in (*parameters, DETAILS)}
 
@@ -57,7 +57,7 @@ def _add(ledger: Ledger, given: Given) -> dict[str, Any]:
     content = given["content"].encode()
     about = {name: given[name] for name in ("name", "media_type", "idempotency_key") if name in given}
     source = ledger.sources.add(content, **about)
-    remark = f"Kept whole. To store what it says, call store with source: {source}."
+    remark = f"Kept whole. To store facts from it, call store with source: {source}."
     return {"source": source, "bytes": len(content), "remark": remark}
 
 

@@ -35,9 +35,9 @@ LINE_BYTES_MAX: Final = 64 * 1_048_576
 """Longest message, as over HTTP; the rest of a longer one is read and forgotten."""
 CHUNK_BYTES: Final = 65_536
 FINISH_SECONDS: Final = 10.0
-"""How long calls that are being answered may take after the input has ended."""
+"""Grace period for running calls after the input has ended."""
 LAST_SECONDS: Final = 1.0
-"""How long a client may take to read the last answers after that."""
+"""Time for the client to read the last answers after that."""
 
 
 def serve(ledger: Ledger) -> None:
@@ -52,7 +52,7 @@ def serve(ledger: Ledger) -> None:
 
 
 class _OneLedger:
-    """The gateway to the ledger of the one client there is."""
+    """The gateway to the ledger of the only client."""
 
     def __init__(self, ledger: Ledger, committer: Committer) -> None:
         self._ledger, self._committer = ledger, committer
@@ -120,20 +120,20 @@ class _Conversation:
                 finishing.cancel()
         except BaseExceptionGroup as group:
             if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise asyncio.CancelledError from group  # interrupted: what breaks in its course says nothing
+                raise asyncio.CancelledError from group  # Interrupted: errors raised while stopping do not matter.
             broken = group.subgroup(BrokenPipeError)
             if broken is None:
                 raise
             raise BrokenPipeError from group
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take lines from standard input, each when the one before was taken."""
-        with suppress(RuntimeError):  # the loop is over, and nobody listens any more
+        """Accept lines from standard input one at a time."""
+        with suppress(RuntimeError):  # the event loop is closed, so the line is dropped
             try:
                 for line in lines(sys.stdin.fileno()) if sys.stdin is not None else ():
                     asyncio.run_coroutine_threadsafe(self._take(line), loop).result()
             except (OSError, CancelledError):
-                pass  # an input that cannot be read has ended, and so has one whose answers nobody takes
+                pass  # an unreadable input has ended, and so has one whose client takes no answers
             finally:
                 loop.call_soon_threadsafe(self._ended.set)
 
@@ -143,9 +143,7 @@ class _Conversation:
         from mcp.shared.message import SessionMessage
 
         if line is None:
-            fault = Fault(
-                "", f"the line has more than the {LINE_BYTES_MAX} bytes that it may have", "Send less at once."
-            )
+            fault = Fault("", f"the line exceeds {LINE_BYTES_MAX} bytes, the limit", "Send less at once.")
             await self._say(messages.failed(None, messages.NO_REQUEST, [fault]))
             return
         if not line.strip():
@@ -156,11 +154,11 @@ class _Conversation:
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
-            return  # an answer that is none: nothing was asked, and nobody waits
+            return  # a response without a request: dropped
         if isinstance(message, types.JSONRPCRequest):
             self._waiting.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            # What was cancelled is not answered.
+            # A cancelled request gets no answer.
             self._settle((message.params or {}).get("requestId"))
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._to_server.send(SessionMessage(message))
@@ -195,7 +193,7 @@ class _Conversation:
 
     def _send(self, loop: asyncio.AbstractEventLoop) -> None:
         """Write messages, line by line."""
-        with suppress(RuntimeError):  # the loop is over, and nobody waits any more
+        with suppress(RuntimeError):  # the event loop is closed, so nobody waits
             while True:
                 line, done = self._outgoing.get()
                 try:
@@ -207,7 +205,7 @@ class _Conversation:
 
 
 def lines(source: int) -> Iterator[bytes | None]:
-    """Yield the lines of a descriptor, the last also without its end; `None` for one that is too long."""
+    """Yield the lines of a descriptor, including a last line without a line feed; `None` for one that is too long."""
     parts: list[bytes] = []
     size = 0
     while chunk := os.read(source, CHUNK_BYTES):

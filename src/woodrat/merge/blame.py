@@ -24,7 +24,7 @@ class Verdict(Record):
     observation: ids.ObservationId
     """The observation that makes the claim."""
     entity: Ref
-    """The entity it speaks of."""
+    """The entity of the claim."""
     op: str
     """`assert` or `correct`."""
     agent: str
@@ -34,15 +34,15 @@ class Verdict(Record):
     priority: int
     """The priority they claimed."""
     value: Json
-    """What they said; null where they only removed elements."""
+    """The stated values; null if the claims only removed elements."""
     removed: tuple[Json, ...]
     """Elements they took out of a collection."""
     source: str | None
     """The source they named."""
     interpretation: str | None
-    """The reading it came from."""
+    """The interpretation it came from."""
     run: str | None
-    """The run it was said in."""
+    """The run of the observation."""
     wins: bool
     """Whether it takes part in the value."""
     reason: str
@@ -54,19 +54,19 @@ class Verdict(Record):
     locator: Mapping[str, Json] | None = None
     """Where in the source they read it."""
     excerpt: str | None = None
-    """The words that stand there, where the source is text or JSON and still has them."""
+    """The excerpt of the source, if it is text or JSON and still has it."""
     because: str | None = None
-    """The reason they gave, as for a correction; none where they gave none."""
+    """The stated reason, as for a correction; None without one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blame(Record, Mapping[str, tuple[Verdict, ...]]):
-    """Every claim on the fields of an entity: a mapping of what became of them, by field."""
+    """Every claim on the fields of an entity: a mapping of the fate of each, by field."""
 
     entity: Ref
-    """The entity asked about."""
+    """The entity."""
     claims: Mapping[str, tuple[Verdict, ...]]
-    """What became of every claim, by field: those that take part first, then the others, latest first."""
+    """The fate of every claim, by field: claims that take part first, then the others, latest first."""
     position: int
     """The log position it was read at."""
     matched: Match | None = field(default=None, metadata=WHEN_SET)
@@ -89,7 +89,7 @@ def blame(
     name: str,
     read: Callable[[Observation], str | None] = lambda observation: None,
 ) -> tuple[Verdict, ...]:
-    """Return what became of every claim on a field: those that take part first, then the others, latest first.
+    """Return the fate of every claim on a field: claims that take part first, then the others, latest first.
 
     `read` returns the words that the locator of an observation points at.
     """
@@ -103,7 +103,7 @@ def blame_fields(
     names: Sequence[str],
     read: Callable[[Observation], str | None] = lambda observation: None,
 ) -> dict[str, tuple[Verdict, ...]]:
-    """Return `blame` of several fields: what they have in common is worked out once."""
+    """Return `blame` of several fields: common parts are computed once."""
     everything = {observation.digest: observation for observation in observations}
     acting = {digest: o for digest, o in everything.items() if rules.acts(o)}
     live = fold.live_digests(acting)
@@ -117,7 +117,7 @@ def blame_fields(
                 stating[name].append(observation)
 
     def loss(observation: Observation, name: str, claim: Claim) -> str | None:
-        """Return why a claim does not come to the merge at all."""
+        """Return why a claim does not enter the merge."""
         if observation.digest not in acting:
             return f"has no effect: {observation.entity.type} takes assertions only"
         if observation.digest not in live:
@@ -198,7 +198,9 @@ def _withdrawer(
 
 
 def _withdrawers(acting: Mapping[bytes, Observation], live: set[bytes]) -> dict[bytes, bytes]:
-    """Return which live retraction withdraws an observation, by that observation; of several the smallest digest."""
+    """Return the live retraction that withdraws an observation, by that observation; of several the one with the
+    smallest digest.
+    """
     withdrawers: dict[bytes, bytes] = {}
     for digest, observation in acting.items():
         if observation.op == RETRACT and digest in live:

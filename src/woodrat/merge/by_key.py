@@ -1,8 +1,8 @@
-"""By key: a collection of objects told apart by the text of one member; each merges member by member.
+"""By key: a collection of objects identified by the text of one member; each merges member by member.
 
-What an observation says of an object has two kinds of parts, and each is decided by itself: that the object is in or
-out, as an element of a union is, and what each of its other members is, as a field under `latest` is. An object that
-is out keeps its members, and shows them again once it is in.
+An observation's statement about an object has two kinds of parts, decided separately: whether the object is in or out,
+like an element of a union, and the value of each other member, like a field under `latest`. An object that is out keeps
+its members, and shows them again once it is in.
 """
 
 from __future__ import annotations
@@ -17,14 +17,10 @@ from woodrat.canon.form import Json
 from woodrat.canon.order import order_bytes, order_key
 from woodrat.errors import pointer_part, shown
 from woodrat.merge.claim import Claim, Said, label
-from woodrat.merge.elements import Parts
-from woodrat.merge.packing import Packer, PartPacker, Unpacker, spelled
-from woodrat.merge.policy import Held, Known, Misfit, Policy, Shown
-from woodrat.merge.rank import LATEST
-from woodrat.merge.slots import (
+from woodrat.merge.element_state import (
     Slot,
     SlotsHeld,
-    Statement,
+    SlotStatement,
     correct,
     latest_claim,
     pack_slot,
@@ -32,23 +28,27 @@ from woodrat.merge.slots import (
     state_again,
     unpack_slot,
 )
+from woodrat.merge.elements import Parts
+from woodrat.merge.packing import Packer, PartPacker, Unpacker, spelled
+from woodrat.merge.policy import FoldHistory, Held, Misfit, Policy, Shown
+from woodrat.merge.rank import LATEST
 from woodrat.state.schema_keywords import BY_KEY, PolicyName
 
 NAMED_MAX = 5
-"""How many objects and members one clause of blame names."""
+"""Most objects and members in one clause of blame."""
 MEMBERS_MAX = 256
-"""How many members under which objects are told apart a process keeps the policies of."""
+"""Cache size for policies by identifying member."""
 
 
 class Keyed(NamedTuple):
-    """What is held about one object."""
+    """The merge state of one object."""
 
     key: str
-    """The member that tells objects apart."""
+    """The member that identifies objects."""
     presence: Slot
-    """Whether it is in; speaks of the text that names it."""
+    """Whether it is in; concerns the identifying text."""
     members: Mapping[str, Slot]
-    """What its other members are, by name."""
+    """The slots of its other members, by name."""
 
     @property
     def is_in(self) -> bool:
@@ -64,19 +64,19 @@ class Keyed(NamedTuple):
 
     @property
     def shown(self) -> Iterator[Slot]:
-        """What takes part in the value: of an object that is out, only that it is."""
+        """The slots that take part in the value: for an object that is out, only that one."""
         yield self.presence
         if self.is_in:
             yield from self.members.values()
 
     @property
     def arrived(self) -> int:
-        """How much of what takes part was decided only by arrival."""
+        """How many of these slots were decided only by arrival."""
         return sum(slot.by_arrival for slot in self.shown)
 
 
 class KeyedHeld(SlotsHeld[Keyed]):
-    """What is kept: each object anyone spoke of, by the text that names it."""
+    """The state: each mentioned object, by its identifying text."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ def _pack(part: Keyed, say: Callable[[Said], Any], spell: Callable[[Json], Any])
 
 
 def _spelled(packed: list[Any], spell: Callable[[Json], Any]) -> list[Any]:
-    """Return a packed slot whose values are spelled out."""
+    """Return a packed slot with expanded values."""
     about, asserted, standing, *against = packed
     if asserted is not None:
         asserted = [asserted[0], spell(asserted[1])]
@@ -115,11 +115,11 @@ def _unpack(packed: Sequence[Any], said_of: Callable[[Any], Said]) -> Keyed:
 
 
 Spoken = dict[str, dict[str, Json] | None]
-"""By the text that names an object, what a claim says of it: its members, or None where it takes it out."""
+"""By identifying text, a claim's statement about an object: its members, or None if it removes the object."""
 
 
 class ByKey(Policy):
-    """Objects told apart by the text of one member, in order of that text; each merges member by member."""
+    """Objects identified by the text of one member, in order of that text; each merges member by member."""
 
     json_types = frozenset({"array"})
     removes = True
@@ -127,7 +127,7 @@ class ByKey(Policy):
 
     def __init__(self, member: str) -> None:
         self.member = member
-        """The member whose text tells objects apart."""
+        """The member whose text identifies objects."""
         self.name = PolicyName(BY_KEY, member=member)
 
     def refuses(self, value: Json) -> str | None:
@@ -142,13 +142,13 @@ class ByKey(Policy):
         for index, element in enumerate(value) if isinstance(value, list) else ():
             text = element.get(self.member) if isinstance(element, dict) else None
             if isinstance(text, str) and text in texts:
-                problem = f'{self.name} takes one object of each "{self.member}", and {shown(text)} is there twice'
+                problem = f'{self.name} takes one object of each "{self.member}", but {shown(text)} is there twice'
                 yield f"/{index}/{pointer_part(self.member)}", problem
             elif isinstance(text, str):
                 texts.add(text)
 
     def _misfits(self, value: Json) -> Iterator[tuple[str, str]]:
-        """Yield what a merge cannot take either."""
+        """Also yield values that a merge cannot take."""
         if not isinstance(value, list):
             yield "", f"{self.name} takes an array of objects, got {shown(value)}"
             return
@@ -163,7 +163,7 @@ class ByKey(Policy):
                 yield f"/{index}/{pointer_part(self.member)}", problem
 
     def removal_of(self, element: Json) -> Json:
-        # An object is told apart by its text alone, so it may be given as it is shown.
+        # An object is identified by its text alone, so the caller may pass it as shown.
         text = element.get(self.member) if isinstance(element, dict) else None
         return text if isinstance(text, str) else element
 
@@ -174,7 +174,7 @@ class ByKey(Policy):
         return None
 
     def spoken(self, claim: Claim) -> Spoken:
-        """Return what a claim that fits says of objects."""
+        """Return a valid claim's statements about objects."""
         found: Spoken = dict.fromkeys(map(str, claim.removed)) if claim.removed else {}
         # Stated after removed: at equal rank the assertion wins, within one claim too.
         for element in claim.value if isinstance(claim.value, list) else ():
@@ -191,13 +191,13 @@ class ByKey(Policy):
         alive = [claim for claim in claims if claim.digest in live]
         if not alive:
             return None
-        presence: dict[str, list[Statement]] = {}
-        values: dict[str, dict[str, list[Statement]]] = {}
+        presence: dict[str, list[SlotStatement]] = {}
+        values: dict[str, dict[str, list[SlotStatement]]] = {}
         for claim in claims:
             for text, members in self.spoken(claim).items():
-                presence.setdefault(text, []).append(Statement(members is not None, claim.said))
+                presence.setdefault(text, []).append(SlotStatement(members is not None, claim.said))
                 for name, value in members.items() if members else ():
-                    values.setdefault(text, {}).setdefault(name, []).append(Statement(value, claim.said))
+                    values.setdefault(text, {}).setdefault(name, []).append(SlotStatement(value, claim.said))
         parts: dict[bytes, Keyed] = {}
         for text, statements in presence.items():
             slot = settle(text, statements, live)
@@ -209,7 +209,7 @@ class ByKey(Policy):
         size, arrived = sum(part.is_in for part in parts.values()), sum(part.arrived for part in parts.values())
         return KeyedHeld(Parts.of(parts), size, arrived, latest.said, latest)
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         parts: Parts[Keyed] = held.parts if held else Parts(0)
         changed: dict[bytes, Keyed] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
@@ -227,7 +227,7 @@ class ByKey(Policy):
         return KeyedHeld(parts.put(changed, added), size, arrived, *latest_claim(held, claim, name, known))
 
     def _extend(self, old: Keyed | None, text: str, members: Mapping[str, Json] | None, said: Said) -> Keyed:
-        """Return what is held about an object once one more claim spoke of it."""
+        """Return the state of an object after one more claim about it."""
         change = correct if said.corrects else state_again
         presence = Slot(text, None, False) if old is None else old.presence
         slots = {} if old is None else old.members
@@ -240,8 +240,8 @@ class ByKey(Policy):
     def show(self, held: Held) -> Shown:
         parts: list[Keyed] = list(held.parts.values())
         winners = [slot.winner for part in parts if part.is_in for slot in part.shown]
-        # All that are shown count alike, whatever each of them states.
-        said = LATEST.top(Statement(None, winner.said) for winner in winners).said if winners else held.latest
+        # All shown objects count alike, however many members each states.
+        said = LATEST.top(SlotStatement(None, winner.said) for winner in winners).said if winners else held.latest
         return Shown(
             value=self.value(held),
             said=said,
@@ -284,8 +284,8 @@ class ByKey(Policy):
         return bool(held.arrived)
 
     def arrived(self, held: Held) -> tuple[Claim, ...]:
-        """Return what was decided by arrival, by observation: objects that are in with the members decided so, and
-        objects that are out. The latest comes first.
+        """Return parts decided by arrival, by observation: objects that are in with such members, and objects that are
+        out. The latest comes first.
         """
         found: dict[bytes, tuple[Said, dict[str, dict[str, Json]], list[Json]]] = {}
         for _, part in sorted(held.parts.items(), key=lambda item: item[0]):
@@ -308,7 +308,7 @@ class ByKey(Policy):
         return [self._verdict(claim, held.parts) for claim in claims]
 
     def _verdict(self, claim: Claim, parts: Mapping[bytes, Keyed]) -> tuple[bool, str]:
-        """Return what became of a claim: which of the objects and members that it speaks of it decides."""
+        """Return the fate of a claim: the objects and members that it decides among those it states."""
         spoken = self.spoken(claim)
         if not spoken:
             return False, "speaks of no object"
@@ -338,5 +338,5 @@ class ByKey(Policy):
 
 @lru_cache(maxsize=MEMBERS_MAX)
 def by_key(member: str) -> ByKey:
-    """Return the policy that tells objects apart by the text of a member: always the same one for a member."""
+    """Return the policy for an identifying member: always the same instance for a member."""
     return ByKey(member)

@@ -1,8 +1,8 @@
-"""Checker: whether a plain record fits its type and which entity it speaks of, in one pass.
+"""Checker: whether a plain record fits its type and which entity it means, in one pass.
 
-A checker is compiled once for the rules of a type, of types without a schema too. It answers for records that are
-sound at a glance and gives up on all others: `Schema.record_faults`, the policies and `identity.identify` are the
-definition, and say what is wrong.
+A checker is compiled once for the rules of a type, of types without a schema too. It answers for records in the common
+valid form and gives up on all others: `Schema.record_faults`, the policies and `identity.identify` are the definition,
+and report the faults.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from woodrat.canon.ids import KEY_BYTES_MAX, Ref
 from woodrat.merge.policy import Policy
 from woodrat.state.builtin import with_formats
 from woodrat.state.formats import Find, compile_checks
-from woodrat.state.identity_rules import FOLDS, Rule, key_by
+from woodrat.state.identity_rules import FOLDS, IdentityRule, key_by
 from woodrat.state.match import fold as fold_match
 from woodrat.state.redaction import REDACTED
 from woodrat.state.schema import Schema
 from woodrat.state.validator import compiled
 
 _KEY_CHARACTERS_MAX: Final = KEY_BYTES_MAX // 4
-"""Up to how many characters a key is within its bytes for certain."""
+"""Number of characters up to which a key is certainly within its byte limit."""
 _make: Final = tuple.__new__
 
 
 class Checker:
-    """What the rules of one type ask of records, compiled."""
+    """The rules of one type for records, compiled."""
 
     __slots__ = (
         "_checks",
@@ -48,7 +48,7 @@ class Checker:
         others: frozenset[str] | None,
         formats: Mapping[str, Find],
     ) -> None:
-        """`policy` gives that of a field, and `others` are fields whose policies may refuse values; None for all."""
+        """`policy` is the policy of a field, and `others` are fields whose policies may refuse values; None for all."""
         self._formats = formats
         self._checks = compile_checks(with_formats(schema)) if formats else {}
         self._schema = schema
@@ -62,7 +62,7 @@ class Checker:
         self._keys = [_compile(rule) for rule in schema.identity]
 
     def entity(self, fields: Mapping[str, Json]) -> Ref | None:
-        """Return the entity a record speaks of, if it fits and its key is sound; None leaves it to the definition."""
+        """Return the entity of a record, if it is valid and its key is sound; None defers to the definition."""
         if not self._is_open:
             is_valid = self._is_valid
             fits = is_valid is not None and is_valid(fields)
@@ -97,12 +97,12 @@ class Checker:
                     text = fold(text)
                 key = text
             if key:
-                # What can be printed holds no control character.
+                # printable text contains no control character
                 return _make(Ref, (self._type, key)) if key.isprintable() and len(key) <= _KEY_CHARACTERS_MAX else None
         return None
 
     def shared_values(self, fields: Mapping[str, Json]) -> list[tuple[str, str]]:
-        """Return what `identity.shared_values` does."""
+        """Return the same as `identity.shared_values`."""
         found: list[tuple[str, str]] = []
         for name, folds, words, rule in self._keys:
             text = fields.get(name)
@@ -121,11 +121,11 @@ class Checker:
         return found
 
 
-_Key = tuple[str, "tuple[Callable[[str], str], ...] | None", str, Rule]
+_Key = tuple[str, "tuple[Callable[[str], str], ...] | None", str, IdentityRule]
 """The first field of a rule, the folds of its text if it is the only one, the rule in a word, and the rule."""
 
 
-def _compile(rule: Rule) -> _Key:
+def _compile(rule: IdentityRule) -> _Key:
     first = rule.parts[0]
     folds = tuple(FOLDS[fold] for fold in first.folds) if len(rule.parts) == 1 else None
     return first.field, folds, rule.text, rule

@@ -14,7 +14,7 @@ _make: Final = tuple.__new__
 
 
 class Said(NamedTuple):
-    """What an observation says of itself: all that a rank can depend on besides the value."""
+    """The part of an observation that ranks depend on besides the value."""
 
     digest: bytes
     """The observation."""
@@ -37,8 +37,8 @@ class Said(NamedTuple):
 class Claim:
     """One observation's word on one field. Never changed once made.
 
-    `value` is what it states, `None` also where it only removes elements; `removed` are those elements; `order` is the
-    value's place in the one total order of JSON values, worked out when a comparison first needs it.
+    `value` is the stated value, `None` also for a claim that only removes elements; `removed` are those elements;
+    `order` is the value's place in the one total order of JSON values, computed on the first comparison.
     """
 
     __slots__ = ("_order", "removed", "said", "value")
@@ -98,8 +98,8 @@ class Claim:
 
 
 def said_of(observation: Observation) -> Said:
-    """Return what an observation says of itself."""
-    # As `Said(…)`, which takes twice as long: there is one for every observation that is folded.
+    """Return the ranking part of an observation."""
+    # Faster than `Said(…)` by half: there is one for every folded observation.
     return _make(
         Said,
         (
@@ -123,8 +123,8 @@ def claim_of(observation: Observation, name: str, said: Said | None = None) -> C
 def replaced(namers: Mapping[bytes, frozenset[bytes]], live: Collection[bytes]) -> set[bytes]:
     """Return the digests replaced by these observations, each given with the digests it names.
 
-    An observation is replaced when one that names it is live, or is itself replaced: so withdrawing the
-    middle of a chain revives nothing below it.
+    An observation is replaced when one that names it is live, or is itself replaced: so withdrawing the middle of a
+    chain revives nothing below it.
     """
     gone: set[bytes] = set()
     waiting = [digest for digest in namers if digest in live]
@@ -153,7 +153,7 @@ def differ(one: Json, other: Json) -> bool:
 
 
 PLAIN: Final = frozenset({str, int, bool, type(None)})
-"""Types whose values have the same place in the order of values exactly when Python calls them equal."""
+"""Types whose values have the same place in the order exactly when Python calls them equal."""
 
 
 def label(digest: bytes) -> str:
@@ -162,7 +162,9 @@ def label(digest: bytes) -> str:
 
 
 def first_namers(claims: Iterable[Claim]) -> dict[bytes, bytes]:
-    """Return which of some corrections names an observation, by that observation; of several the smallest digest."""
+    """Return the correction that names an observation, by that observation; of several the one with the smallest
+    digest.
+    """
     namers: dict[bytes, bytes] = {}
     for claim in claims:
         if claim.corrects:
@@ -173,7 +175,7 @@ def first_namers(claims: Iterable[Claim]) -> dict[bytes, bytes]:
 
 
 def replaced_by(claim: Claim, namers: Mapping[bytes, bytes]) -> str:
-    """Return the clause that says which correction replaced a claim; `namers` are `first_namers`."""
+    """Return the clause about the correction that replaced a claim; `namers` are `first_namers`."""
     namer = namers.get(claim.digest)
     return (
         f"replaced by correction {label(namer)}"

@@ -1,4 +1,4 @@
-"""Diff: what differs between two states, exactly enough that `apply(diff(a, b), a) == b`."""
+"""Diff: the differences between two states, exact enough that `apply(diff(a, b), a) == b`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Values(Record):
 
 @dataclass(frozen=True, slots=True)
 class FieldChange(Record):
-    """One field before and after. `had` and `has` tell null from absent."""
+    """One field before and after. `had` and `has` distinguish null from absent."""
 
     field: str
     """The field."""
@@ -54,7 +54,7 @@ class FieldChange(Record):
     after: Json
     """The value after; null where it has none."""
     part: bool = False
-    """Whether, of a large collection, only the elements that went and came are told; none where all of them did."""
+    """Whether a large collection shows only its added and removed elements; false if all of them changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class EntityChange(Record):
     kind: str
     """`added`, `removed` or `changed`."""
     members_before: tuple[str, ...]
-    """Who was folded together before."""
+    """The group before."""
     members_after: tuple[str, ...]
-    """Who is folded together after."""
+    """The group after."""
     was_deleted: bool
     """Whether it was deleted before."""
     is_deleted: bool
@@ -79,7 +79,7 @@ class EntityChange(Record):
 
 @dataclass(frozen=True, slots=True)
 class Changes(Record):
-    """What differs between two states, entity by entity; can be iterated, and false when nothing does."""
+    """The differences between two states, by entity; iterable, and false when empty."""
 
     before: int | None
     """The log position that the earlier moment means; None: a state that was written down."""
@@ -88,7 +88,7 @@ class Changes(Record):
     changes: tuple[EntityChange, ...]
     """The entities that differ, by reference."""
     matched: Match | None = record_field(default=None, metadata=WHEN_SET)
-    """How the entity asked about was found, where that was by a value that identifies it."""
+    """How the entity was found, if by an identifying value."""
 
     def __iter__(self) -> Iterator[EntityChange]:
         return iter(self.changes)
@@ -99,7 +99,7 @@ class Changes(Record):
 
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[FieldChange, ...]:
     """Return the fields whose values differ, by name; equal means equal canonical bytes, so 1 and true differ."""
-    if not before:  # as of all that is told of for the first time
+    if not before:  # as if everything were sent for the first time
         return tuple([FieldChange(name, False, None, True, after[name]) for name in sorted(after)])
     found = []
     for name in sorted(set(before) | set(after)):
@@ -110,15 +110,15 @@ def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> tupl
 
 
 def collection_changes(before: MergeState, after: MergeState) -> dict[str, FieldChange | None]:
-    """Return what changed in the collections that are large before or after, by field; `None` where nothing did.
+    """Return the changes in collections that are large before or after, by field; `None` if there are none.
 
-    What follows from a state that was kept costs what changed of it.
+    For a stored state, the cost depends on its changes only.
     """
     found: dict[str, FieldChange | None] = {}
     for name in sorted({*fold.spread(before), *fold.spread(after)}):
         old, new = before.held.get(name), after.held.get(name)
         if len({type(held) for held in (old, new) if held is not None}) > 1:
-            continue  # another policy: the values are compared
+            continue  # another policy: compare the values
         had, has = old is not None and not before.deleted, new is not None and not after.deleted
         went: list[Json] = []
         came: list[Json] = []
@@ -130,7 +130,7 @@ def collection_changes(before: MergeState, after: MergeState) -> dict[str, Field
                     went += was
                     came += now
         elif old is None and new is not None and has:
-            # All of it was just said. What deleting and restoring an entity hides and shows is not listed.
+            # All of it is new. What deleting and restoring an entity hides and shows is not listed.
             came = [element for _, part in sorted(new.parts.items()) for element in new.show_part(part)]
         changed = had != has or went or came
         found[name] = (
@@ -143,13 +143,13 @@ _NOTHING = Values((), False, {})
 
 
 def diff(before: Mapping[str, Values], after: Mapping[str, Values]) -> tuple[EntityChange, ...]:
-    """Return what differs between two states, by entity."""
+    """Return the differences between two states, by entity."""
     changes = (entity_change(name, before.get(name), after.get(name)) for name in sorted(set(before) | set(after)))
     return tuple(change for change in changes if change is not None)
 
 
 def entity_change(entity: str, before: Values | None, after: Values | None) -> EntityChange | None:
-    """Return how one entity differs between two states, each of which may not have it; none where it does not."""
+    """Return the difference of one entity between two states, each of which may lack it; None if there is none."""
     a, b = before or _NOTHING, after or _NOTHING
     fields = field_changes(a.fields, b.fields)
     if (before is None) == (after is None) and not fields and a.members == b.members and a.deleted == b.deleted:

@@ -1,8 +1,8 @@
-"""Elements: what a policy holds of a collection, part by part, so that one more part costs one part.
+"""Elements: a policy's state of a collection, part by part, so that adding one part costs one part.
 
-A part is what is held about one element of a union, one object under `by_key`, or one contribution to a list. Parts lie
-in memory, or one by one in rows that an engine keeps; those that changed since lie in layers above them. A map of parts
-is never changed: `put` returns another one that shares all but what is new.
+A part is the state of one element of a union, one object under `by_key`, or one contribution to a list. Parts are in
+memory, or one by one in rows of an engine; newly changed parts are in layers above them. A map of parts is immutable:
+`put` returns another one that shares all but the new part.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from woodrat.canon.form import Json
 from woodrat.merge.packing import UNREADABLE, garbled
 
 INSIDE_MAX = 64
-"""How many parts of a collection lie within its entity's merge state; of more, each is kept by itself."""
+"""Largest collection that is stored inside its entity's merge state; the parts of a larger one are stored separately.
+"""
 
 FLAT_MAX = 16
-"""Up to how many parts one more is laid by a copy of all of them."""
+"""Number of parts up to which adding one copies all of them."""
 
 _NOTHING: Final[dict[bytes, Any]] = {}
 
@@ -27,17 +28,17 @@ Layers = tuple[dict[bytes, Part], ...]
 
 
 class Rows(Protocol):
-    """The parts of one collection as they were after a position, kept one by one; read while a view is open."""
+    """The parts of one collection at a position, stored one by one; readable while a view is open."""
 
     def get(self, key: bytes, /) -> bytes | None:
-        """Return a part as it was packed."""
+        """Return a packed part."""
 
     def all(self, after: bytes = b"", limit: int | None = None) -> Iterable[tuple[bytes, bytes]]:
         """Return keys with their parts, by key: those after a key, and only the first so many."""
 
 
 class Parts(Mapping[bytes, Part], Generic[Part]):
-    """The parts of a collection by key. Keys sort as the parts stand in the value."""
+    """The parts of a collection by key. Keys sort in the order of the parts in the value."""
 
     __slots__ = ("_handed", "_new", "_read", "_seen", "count", "rows")
 
@@ -51,13 +52,13 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         seen: dict[bytes, Part | None] | None = None,
     ) -> None:
         self.rows = rows
-        """Where those lie that are not in memory, if any do."""
+        """The rows of parts that are not in memory, if any."""
         self.count = count
-        """How many there are."""
+        """The number of parts."""
         self._new = new
         self._handed = handed
         self._read = read
-        # Only those in rows are ever looked for in here.
+        # only keys with rows are looked up here
         self._seen: dict[bytes, Part | None] = _NOTHING if rows is None else {} if seen is None else seen
 
     @classmethod
@@ -73,7 +74,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
             try:
                 return read(packed)
             except UNREADABLE as error:
-                raise garbled("An element kept of a collection") from error
+                raise garbled("A stored element of a collection") from error
 
         return cls(count, rows=rows, read=checked)
 
@@ -96,7 +97,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         return default if kept is None else kept
 
     def finder(self) -> Callable[[bytes], Part | None]:
-        """Return what `get` does of parts as they are: where all of them lie in one layer, that of the layer."""
+        """Return a lookup function for unpacked parts: the layer's own `get` if there is only one layer."""
         layers = self._new or self._handed
         if self.rows is None and len(layers) == 1 and not (self._new and self._handed):
             return layers[0].get
@@ -131,7 +132,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         return f"Parts({len(self)}{'' if self.rows is None else ' in rows'})"
 
     def whole(self) -> dict[bytes, Part]:
-        """Return all parts; those in rows are read."""
+        """Return all parts; reads those in rows."""
         layers = (*self._handed, *self._new)
         if self.rows is None and len(layers) == 1:
             return layers[0]
@@ -144,7 +145,7 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         return found
 
     def page(self, after: bytes, limit: int) -> list[tuple[bytes, Part]]:
-        """Return the first parts after a key, by key. Of those in rows only so many are read."""
+        """Return the first parts after a key, by key. At most this many rows are read."""
         found: dict[bytes, Part] = {}
         if self.rows is not None:
             assert self._read is not None
@@ -154,9 +155,9 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
         return sorted(found.items(), key=lambda item: item[0])[:limit]
 
     def put(self, changed: dict[bytes, Part], added: int | None = None) -> Parts[Part]:
-        """Return the parts with some of them new or changed. The cost does not depend on how many others there are.
+        """Return the parts with some of them new or changed. The cost does not depend on the number of other parts.
 
-        `added` is how many of them are new, where that is known.
+        `added` is the number of new ones, if known.
         """
         if not changed:
             return self
@@ -183,11 +184,11 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
 
     @property
     def follows(self) -> bool:
-        """Whether `new` is all that has to be told to whoever was told of the others."""
+        """Whether `new` covers everything since the last save."""
         return self.rows is not None or bool(self._handed)
 
     def handed_over(self) -> Parts[Part]:
-        """Return the same parts once whoever keeps them was told of the new ones."""
+        """Return the same parts after the new ones were saved."""
         handed = self._handed
         for layer in self._new:
             handed = _laid(handed, layer)
@@ -199,7 +200,8 @@ class Parts(Mapping[bytes, Part], Generic[Part]):
 
 
 def _laid(layers: Layers[Part], changed: dict[bytes, Part]) -> Layers[Part]:
-    """Lay changes on top. Each layer has at least twice as many as that above it: there are few, and few moves.
+    """Lay changes on top. Each layer has at least twice as many parts as the one above: there are few layers, and few
+    moves.
 
     A small collection lies in one layer, which is looked into faster than several.
     """
@@ -212,17 +214,17 @@ def _laid(layers: Layers[Part], changed: dict[bytes, Part]) -> Layers[Part]:
     return tuple(found)
 
 
-class Gathered(ABC, Generic[Part]):
-    """What a policy holds of a collection."""
+class CollectionState(ABC, Generic[Part]):
+    """A policy's state of a collection."""
 
     __slots__ = ()
 
     parts: Parts[Part]
-    """What is held, part by part."""
+    """The parts."""
     size: int
-    """How many elements the value has."""
+    """Number of elements of the value."""
     is_spread: bool
-    """Whether there are so many parts that each is kept by itself."""
+    """Whether there are so many parts that each is stored separately."""
 
     @staticmethod
     @abstractmethod
@@ -240,5 +242,5 @@ class Gathered(ABC, Generic[Part]):
         """Return the elements that a part puts into the value, in order."""
 
     @abstractmethod
-    def but(self, parts: Parts[Part]) -> Gathered[Part]:
+    def but(self, parts: Parts[Part]) -> CollectionState[Part]:
         """Return the same with its parts elsewhere."""

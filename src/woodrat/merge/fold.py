@@ -1,10 +1,10 @@
 """Merge: a set of observations becomes merge state, which a snapshot shows.
 
-The result depends on the set alone. `fold` is the definition; `extend` folds one more observation into what
-was kept and must give what `fold` would give for all of them. Neither knows a log, a position or a clock.
+The result depends on the set alone. `fold` is the definition; `extend` adds one more observation to a stored state and
+must give the same result as `fold` for all of them. Neither knows a log, a position or a clock.
 
-An observation is *live* unless a live retraction of its own entity names it. Names are digests, so no
-observation can name one that names it, and the recursion ends.
+An observation is *live* unless a live retraction of its own entity names it. Names are digests, so no observation can
+name one that names it, and the recursion terminates.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
-from woodrat.merge import Claim, Held, Known, claim_of, rank
+from woodrat.merge import Claim, FoldHistory, Held, claim_of, rank
 from woodrat.merge.claim import Said, differ, replaced, said_of
-from woodrat.merge.elements import Gathered, Parts
+from woodrat.merge.elements import CollectionState, Parts
 from woodrat.merge.rank import arrived_later
 from woodrat.merge.ranked import LATEST, RankedHeld
 from woodrat.merge.rules import Rules
@@ -28,7 +28,7 @@ from woodrat.state.observation import ASSERT, DELETE, MARKERS, RETRACT, STATING,
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A delete or restore that nothing replaces."""
+    """A delete or restore that is not replaced."""
 
     digest: bytes
     """The observation."""
@@ -38,47 +38,47 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class FieldState:
-    """What is kept of one field."""
+    """The state of one field."""
 
     claims: int
     """Live claims that fit."""
     misfits: int
-    """Live claims that do not fit the schema or the policy; they are kept as losers."""
+    """Live claims that do not fit the schema or the policy; they stay as losers."""
     held: Held
-    """What the policy keeps; `None` where the field has no value."""
+    """The policy's state; `None` if the field has no value."""
 
 
 class Stratum(NamedTuple):
-    """What one assertion still says: the fields on which it is its agent's latest word."""
+    """The remaining part of one assertion: the fields on which it is its agent's latest claim."""
 
     said: Said
     """The assertion."""
     values: dict[str, Json]
-    """What it says of them."""
+    """Its values of them."""
 
 
 class MergeState(NamedTuple):
-    """All that is kept of one fold: an entity, or a group of entities joined by `same_as`.
+    """The result of one fold: an entity, or a group of entities joined by `same_as`.
 
-    Fields under `latest` on which no correction stands are kept together, assertion by assertion: most records state
-    the same fields again and again, and one more then costs about as much as one dictionary. Every other field is kept
-    by its policy.
+    Fields under `latest` without corrections are stored together, assertion by assertion: most records state the same
+    fields again and again, so one more costs about as much as one dictionary. Every other field is stored by its
+    policy.
     """
 
     members: tuple[Ref, ...]
     """The entities folded together, by digest; mostly one."""
     merging: bytes
-    """Digest of what the schema that it was folded under says about merging."""
+    """Digest of the merge-related part of the schema that it was folded under."""
     strata: tuple[Stratum, ...]
-    """What is said under `latest`, from the lowest rank to the highest; on a par by digest."""
+    """The strata, from the lowest rank to the highest; equal ranks by digest."""
     against: Mapping[str, str]
-    """Of the fields in strata, when a live claim of another value than the winner's was observed last."""
+    """Of the fields in strata, the last time when a live claim differed from the winner's value."""
     held: Mapping[str, Held]
-    """What the policies of the other fields with a value keep."""
+    """The policy states of the other fields with a value."""
     claims: Mapping[str, int]
-    """How many live claims that fit each field has."""
+    """Number of fitting live claims, by field."""
     misfits: Mapping[str, int]
-    """How many live claims that do not fit a field has; fields without any are left out."""
+    """The number of live claims that do not fit, by field; fields without any are omitted."""
     markers: Mapping[bytes, tuple[Marker, ...]]
     """Standing markers of each member that has any, by digest."""
     live: int
@@ -88,11 +88,11 @@ class MergeState(NamedTuple):
     until: str
     """The latest `valid_from` among them, retractions aside; empty without any."""
     body_bytes: int
-    """How many bytes the bodies of all these observations have."""
+    """Total size of the bodies of these observations."""
 
     @property
     def exists(self) -> bool:
-        """Whether anything live is said of it."""
+        """Whether the entity has any live observation."""
         return self.live > 0
 
     @property
@@ -106,7 +106,7 @@ class MergeState(NamedTuple):
         return {*self.claims, *self.misfits}
 
     def field(self, name: str) -> FieldState | None:
-        """Return what is kept of one field; `None` when it has no live claim."""
+        """Return the state of one field; `None` when it has no live claim."""
         claims, misfits = self.claims.get(name, 0), self.misfits.get(name, 0)
         if not claims and not misfits:
             return None
@@ -143,7 +143,7 @@ def fold(
 ) -> MergeState:
     """Return the merge state these observations of `members` support; repetitions count once.
 
-    With `only`, fields of other names are left out of it, as if nobody had stated them.
+    With `only`, other fields are ignored, as if nobody had stated them.
     """
     group = tuple(sorted(members, key=lambda ref: ref.digest))
     everything = {observation.digest: observation for observation in observations}
@@ -153,7 +153,7 @@ def fold(
     markers = _standing_markers(acting, live)
     deleted = {digest for digest, standing in markers.items() if _deletes(standing)}
     if len(deleted) == len(group):
-        deleted = set()  # all of it is deleted: what the fields would be is kept for a restore
+        deleted = set()  # all of it is deleted: the fields are stored for a restore
     claims: dict[str, list[Claim]] = {}
     originals: dict[str, dict[bytes, Claim]] = {}
     fitting: dict[str, int] = {}
@@ -196,11 +196,11 @@ def fold(
     return MergeState(group, rules.merging, strata, against, held, fitting, misfits, markers, alive, count, until, size)
 
 
-def extend(state: MergeState, observation: Observation, rules: Rules, known: Known) -> MergeState | None:
-    """Fold one more observation in, or answer `None` when only a whole fold can tell.
+def extend(state: MergeState, observation: Observation, rules: Rules, known: FoldHistory) -> MergeState | None:
+    """Add one more observation, or return `None` when only a whole fold can tell.
 
-    `observation` is not among those already folded, and `known` answers for exactly those. The cost does not
-    depend on how many there are.
+    `observation` is not among those already folded, and `known` answers for exactly those. The cost does not depend on
+    the number of observations.
     """
     assert observation.entity in state.members and rules.merging == state.merging
     op, until = observation.op, state.until
@@ -227,12 +227,12 @@ def extend(state: MergeState, observation: Observation, rules: Rules, known: Kno
 
 
 def _stated(
-    state: MergeState, observation: Observation, rules: Rules, known: Known, counts: tuple[int, int, str, int]
+    state: MergeState, observation: Observation, rules: Rules, known: FoldHistory, counts: tuple[int, int, str, int]
 ) -> MergeState:
-    """Fold in what an observation states of its fields."""
+    """Add an observation's fields."""
     members, merging, strata, against, held, claims, misfits, markers, *_ = state
     fields, remove, said = observation.fields, observation.remove, said_of(observation)
-    # Mostly the values were checked against this very schema, and only policies other than `latest` are asked.
+    # Mostly the values were checked against this very schema, and only policies other than `latest` need a check.
     fit = observation.fits == rules.digest or rules.fit(fields)
     laid: dict[str, Json] = fields  # type: ignore[assignment]
     claims = {**claims}
@@ -269,10 +269,10 @@ def _stated(
 def lay(
     strata: tuple[Stratum, ...], against: Mapping[str, str], said: Said, values: dict[str, Json]
 ) -> tuple[tuple[Stratum, ...], Mapping[str, str]]:
-    """Lay an assertion on strata: return them, and when another value than the winner's was observed last."""
+    """Add an assertion to strata: return them, and the last time when another value than the winner's was observed."""
     new: dict[str, str] = {}
     compare = rank.LATEST.compare
-    # Mostly it ranks above all that lies there, whatever it says, and no two of these are on a par.
+    # Common case: it ranks above all strata, whatever its values, and no two of these are equal.
     is_highest, upper = True, said
     for lower, _ in reversed(strata):
         if compare(upper, lower) <= 0:
@@ -285,7 +285,7 @@ def lay(
             both = stated.keys() & left
             for name in both:
                 value, old = values[name], stated[name]
-                # Mostly it is only said again. Of other types than text Python takes 1 and true for equal.
+                # Common case: a repetition. Of other types than text Python takes 1 and true for equal.
                 if (value != old or type(value) is not str) and differ(value, old):
                     new[name] = max(theirs.observed_at, against.get(name, ""))
             left = left - both
@@ -333,13 +333,13 @@ def lay(
 
 
 def _compare(one: Stratum, other: Stratum) -> int:
-    """Return how two strata stand to each other: by rank, on a par by digest."""
+    """Compare two strata: by rank, then by digest."""
     found = rank.LATEST.compare(one.said, other.said)
     return found or (1 if one.said.digest > other.said.digest else -1)
 
 
 def _winner(strata: Sequence[Stratum], name: str) -> Claim:
-    """Return the winner of a field that lies in strata."""
+    """Return the winner of a field that is stored in strata."""
     found: Claim | None = None
     for said, values in reversed(strata):
         if found is not None and rank.LATEST.compare(found.said, said):
@@ -347,12 +347,12 @@ def _winner(strata: Sequence[Stratum], name: str) -> Claim:
         if name in values:
             claim = Claim(said, values[name])
             found = claim if found is None else rank.LATEST.higher(found, claim)
-    assert found is not None, "it is asked of a field that lies there"
+    assert found is not None, "only called for a field in strata"
     return found
 
 
 def _gathered(strata: Iterable[Stratum], name: str) -> Held:
-    """Return what the policy `latest` would keep of a field that lies in strata."""
+    """Return the state that the policy `latest` would have for a field in strata."""
     agents = {s.said.agent: Claim(s.said, s.values[name]) for s in strata if name in s.values}
     return RankedHeld(rank.LATEST.top(agents.values()), {}, agents) if agents else None
 
@@ -389,7 +389,7 @@ def valued(state: MergeState) -> set[str]:
 def contested(state: MergeState, rules: Rules, names: Collection[str] | None = None) -> set[str]:
     """Return which of some fields, or of all, two agents state differently, neither having seen the other's claim."""
     held, strata = state.held, state.strata
-    # What nobody says otherwise is not in conflict, and one stratum is one agent's.
+    # Equal values do not conflict, and one stratum belongs to one agent.
     asked = {*held, *state.against} if len(strata) > 1 else set(held)
     if names is not None:
         asked.intersection_update(names)
@@ -414,20 +414,20 @@ def by_arrival(state: MergeState, rules: Rules, names: Iterable[str] | None = No
 
 
 def is_spread(state: MergeState) -> bool:
-    """Return whether there is a collection whose parts are kept one by one."""
-    for kept in state.held.values():  # noqa: SIM110 - asked several times of every record; a generator shows
+    """Return True if there is a collection whose parts are stored one by one."""
+    for kept in state.held.values():  # noqa: SIM110 - called several times for every record; a generator shows
         if type(kept) is not RankedHeld and getattr(kept, "is_spread", False):
             return True
     return False
 
 
-def spread(state: MergeState) -> dict[str, Gathered[Any]]:
-    """Return what is held of the collections whose parts are kept one by one, by field."""
+def spread(state: MergeState) -> dict[str, CollectionState[Any]]:
+    """Return the states of collections whose parts are stored one by one, by field."""
     return {name: kept for name, kept in state.held.items() if getattr(kept, "is_spread", False)}
 
 
-def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[Any]]) -> MergeState:
-    """Return a state with the parts of its spread collections elsewhere; one without any as it is."""
+def with_parts(state: MergeState, change: Callable[[str, CollectionState[Any]], Parts[Any]]) -> MergeState:
+    """Return a state with the parts of its spread collections elsewhere; unchanged if there are none."""
     if not is_spread(state):
         return state
     found = spread(state)
@@ -435,17 +435,17 @@ def with_parts(state: MergeState, change: Callable[[str, Gathered[Any]], Parts[A
 
 
 def handed_over(state: MergeState) -> MergeState:
-    """Return a state whose parts whoever keeps them was told of."""
+    """Return a state after its new parts were saved."""
     return with_parts(state, lambda name, held: held.parts.handed_over())
 
 
 def in_memory(state: MergeState) -> MergeState:
-    """Return a state all of which is in memory, so that it outlasts the view it was read in."""
+    """Return a state fully in memory, so that it outlives the view it was read in."""
     return with_parts(state, lambda name, held: held.parts.in_memory())
 
 
 def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
-    """Return the merge state of nothing."""
+    """Return the merge state of an empty set."""
     group = tuple(members)
     if len(group) > 1:
         group = tuple(sorted(group, key=lambda ref: ref.digest))
@@ -453,7 +453,7 @@ def empty(members: Iterable[Ref], rules: Rules) -> MergeState:
 
 
 def standing_corrections(state: MergeState, names: Iterable[str], rules: Rules) -> frozenset[bytes]:
-    """Return the corrections that stand on any of these fields: what a new correction of them replaces."""
+    """Return the effective corrections on any of these fields: a new correction replaces them."""
     found: set[bytes] = set()
     for name in names:
         held = state.held.get(name)
@@ -463,12 +463,12 @@ def standing_corrections(state: MergeState, names: Iterable[str], rules: Rules) 
 
 
 def standing_markers(state: MergeState, member: Ref) -> frozenset[bytes]:
-    """Return the markers that stand on a member: what a new delete or restore of it replaces."""
+    """Return the effective markers on a member: a new delete or restore replaces them."""
     return frozenset(marker.digest for marker in state.markers.get(member.digest, ()))
 
 
 def is_deleted(state: MergeState, member: Ref) -> bool:
-    """Return whether this one member is deleted, whatever the others are."""
+    """Return True if this one member is deleted, whatever the state of the others."""
     return _deletes(state.markers.get(member.digest, ()))
 
 
@@ -491,7 +491,7 @@ def _standing_markers(acting: Mapping[bytes, Observation], live: set[bytes]) -> 
 
 
 class Folding:
-    """A fold that grows by one observation at a time; it answers for what it has folded as `Known`."""
+    """A fold that grows by one observation at a time; it implements `FoldHistory` for the observations so far."""
 
     def __init__(self, members: Iterable[Ref], rules: Rules) -> None:
         self.rules = rules

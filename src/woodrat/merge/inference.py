@@ -1,7 +1,7 @@
-"""Inferring: from what is stored of a type to a JSON Schema it fits.
+"""Inference: from the stored values of a type to a JSON Schema that they fit.
 
-The result is a suggestion, to be read and edited before it is registered: it says what was seen, which is not yet
-what is meant. It holds for what it was made from: every live claim and every value shown fits it.
+The result is a suggestion, to be read and edited before registration: it describes the stored values, not the intent.
+It holds for its inputs: every live claim and every shown value fits it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from woodrat.state.validator import DIALECT
 FIELDS_MAX: Final = 1_000
 """Most fields that are described, the most frequent first; a field that is not described takes any value."""
 DEPTH_MAX: Final = 3
-"""How many levels of objects and arrays inside a value are described."""
+"""Deepest described level of objects and arrays inside a value."""
 KEYS_MAX: Final = 50
-"""Most keys of an object inside a value that are described; one with more is taken for a mapping."""
+"""Most described keys of an object inside a value; one with more counts as a mapping."""
 ELEMENTS_MAX: Final = 100_000
-"""How many elements of a field are remembered to see whether they repeat."""
+"""Most elements of a field remembered to detect repetition."""
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What was seen in one place of many values."""
+    """The statistics of one place in many values."""
 
     depth: int
     types: set[str] = field(default_factory=set)
@@ -81,7 +81,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Field:
-    """What was seen of one field."""
+    """The statistics of one field."""
 
     seen: _Seen = field(default_factory=lambda: _Seen(0))
     entities: int = 0
@@ -93,9 +93,10 @@ class _Field:
 
 
 def infer(entities: Iterable[tuple[Mapping[str, Json], Iterable[Observation]]], rules: Rules) -> dict[str, Any] | None:
-    """Return a schema for the entities of a type, each given as the values shown and all its observations.
+    """Return a schema for the entities of a type, each given as its shown values and all its observations.
 
-    What the schema in force says about identity, merging and indexes is kept; `None` when there are no entities.
+    The settings of the schema in force about identity, merging and indexes are preserved; `None` when there are no
+    entities.
     """
     fields: dict[str, _Field] = {}
     count = 0
@@ -108,7 +109,7 @@ def infer(entities: Iterable[tuple[Mapping[str, Json], Iterable[Observation]]], 
         _take_claims(fields, observations)
     if not count:
         return None
-    # A name that cannot be printed is left undescribed, and so takes anything: no reference can point at it.
+    # An unprintable name is left undescribed, and so takes anything: no reference can point at it.
     named = [name for name in fields if name not in RESERVED_FIELDS and name.isprintable()]
     named = sorted(named, key=lambda name: (-fields[name].entities, name))[:FIELDS_MAX]
     while True:
@@ -162,7 +163,7 @@ def _document(rules: Rules, fields: Mapping[str, _Field], count: int) -> dict[st
 
 
 def _make_room(subschema: dict[str, Json], policy: Policy) -> None:
-    """Let a field hold what its policy takes, where nothing of that kind was seen; no schema may contradict itself."""
+    """Let a field have the types that its policy needs, if none was seen; a schema must not contradict itself."""
     stated = subschema.get("type", [])
     types = {str(name) for name in stated} if isinstance(stated, list) else {str(stated)}
     takes = policy.json_types | ({"integer"} if "number" in policy.json_types else set())

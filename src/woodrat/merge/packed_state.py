@@ -1,4 +1,4 @@
-"""Packed state: merge state as bytes, and what they show without being unpacked."""
+"""Packed state: merge state as bytes, and the properties readable without unpacking."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from woodrat.merge.rules import Rules
 PACKING = 7
 """How merge state is packed; state packed otherwise is folded again."""
 AMOUNTS_BYTES = 48
-"""How much of packed state is enough for `amounts`."""
+"""Length of the prefix of packed state that `amounts` needs."""
 
 
 def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
     """Return merge state as bytes that `unpack` gives back; derived data, and no format.
 
-    With `apart` the parts of spread collections are left out: they are kept one by one.
+    With `apart`, the parts of spread collections are omitted: they are stored one by one.
     """
     members, _, strata, against, held, claims, misfits, markers, live, observations, until, body_bytes = state
     packer = Packer()
     packed: dict[str, Any] = {}
     rest: dict[str, Any] = {}
-    for name in sorted(held):  # the order in which observations get their places
+    for name in sorted(held):  # the order in which observations get their indexes
         kept, policy = held[name], rules.policy(name)
         if apart and policy.gathered is not None and kept.is_spread:
             rest[name] = [len(kept.parts), policy.pack_rest(kept, packer)]
@@ -52,12 +52,12 @@ def pack(state: MergeState, rules: Rules, *, apart: bool = False) -> bytes:
             until,
             [misfits, standing, packed, packer.saids, rest] if held or misfits or standing else None,
         ],
-        option=orjson.OPT_SORT_KEYS,  # so that what was sent in another order is packed alike
+        option=orjson.OPT_SORT_KEYS,  # so that packing does not depend on the order of arrival
     )
 
 
 def same_state(one: MergeState, other: MergeState, rules: Rules, *, apart: bool = False) -> bool:
-    """Return whether two merge states are the same to the byte; with `apart` but for parts that are kept one by one."""
+    """Return True if two merge states are equal to the byte; with `apart`, except for parts stored one by one."""
     return pack(one, rules, apart=apart) == pack(other, rules, apart=apart)
 
 
@@ -75,7 +75,7 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
     found = {name: rules.policy(name).unpack(kept, unpacker) for name, kept in held.items()}
     for name, (count, kept) in rest.items():
         policy = rules.policy(name)
-        assert rows is not None and policy.gathered is not None, "what is packed apart is found in rows"
+        assert rows is not None and policy.gathered is not None, "parts packed separately are in rows"
         lying = Parts.kept(count, rows(name), policy.gathered.unpack_part)
         found[name] = policy.unpack_rest(kept, lying, unpacker)
     return MergeState(
@@ -98,7 +98,7 @@ def unpack(data: bytes, root: Ref, rules: Rules, rows: Callable[[str], Rows] | N
 
 
 def amounts(data: bytes) -> tuple[int, int] | None:
-    """Return how many observations packed state was folded from, and how many bytes their bodies have.
+    """Return the number of observations in packed state, and the size of their bodies.
 
     `data` is the state or its first `AMOUNTS_BYTES`; `None` when it was packed otherwise.
     """

@@ -1,4 +1,4 @@
-"""Packing: what policies hold, as JSON an engine can keep and give back.
+"""Packing: policy states as JSON that an engine can store and return.
 
 Kept merge state is derived and can always be made again, so this is no format: it may change with any release.
 Digests are written in hex, and each observation that several fields refer to is written once.
@@ -26,12 +26,12 @@ def digest_text(digest: bytes) -> str:
 
 
 def text_digest(text: str) -> bytes:
-    """Return the digest a text stands for."""
+    """Return the digest in a text."""
     return bytes.fromhex(text)
 
 
 def pack_said(said: Said) -> tuple[Any, ...]:
-    """Return what an observation says of itself as JSON."""
+    """Return the ranking part of an observation as JSON."""
     digest, observed_at, priority, agent, corrects, replaces, saw, assigned = said
     if corrects or replaces or saw:
         names = (sorted(map(digest_text, names)) for names in (replaces, saw))
@@ -40,7 +40,7 @@ def pack_said(said: Said) -> tuple[Any, ...]:
 
 
 def unpack_said(parts: Sequence[Any]) -> Said:
-    """Return what was packed; further parts after it are left alone."""
+    """Return the unpacked value; additional parts after it are ignored."""
     if len(parts) < 8:
         return Said(bytes.fromhex(parts[0]), parts[1], parts[2], parts[3], False, _NONE, _NONE, parts[4] == 1)
     replaces, saw = (frozenset(map(text_digest, names)) for names in parts[6:8])
@@ -55,7 +55,7 @@ class Packer:
     def __init__(self) -> None:
         self.saids: list[tuple[Any, ...]] = []
         self.places: dict[bytes, int] = {}
-        """Where each observation stands, by digest."""
+        """The place of each observation, by digest."""
 
     def said(self, said: Said) -> int:
         """Return the place of an observation."""
@@ -98,7 +98,7 @@ class Unpacker:
 
     @property
     def _saids(self) -> list[Said]:
-        """All of them, once one is asked for."""
+        """All of them, after the first access."""
         if self._unpacked is None:
             self._unpacked = [unpack_said(parts) for parts in self._packed]
         return self._unpacked
@@ -121,12 +121,12 @@ UNREADABLE: Final = (
     ValueError,
     struct.error,
 )
-"""What reading something derived raises that nobody wrote: another type, text that is no UTF-8, a part that is gone."""
+"""Exceptions from reading malformed derived data: another type, invalid UTF-8, a missing part."""
 
 
 def garbled(what: str) -> Corrupt:
-    """Return the error for something derived that cannot be read; the log still has all it was made of."""
+    """Return the error for unreadable derived data; the log still has everything it was made from."""
     return Corrupt(
-        f"{what} cannot be read. Nothing was changed, and the log is not what is damaged. "
-        "`woodrat rebuild` makes it again; `woodrat verify` says what else is wrong."
+        f"{what} cannot be read. Nothing was changed, and the log itself is not damaged. "
+        "`woodrat rebuild` makes it again; `woodrat verify` reports any other damage."
     )

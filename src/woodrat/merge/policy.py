@@ -1,4 +1,4 @@
-"""Policy: one way of merging the claims of a field, and what all of them have in common."""
+"""Policy: one way of merging the claims of a field, and the interface of all policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from woodrat.state.schema_faults import TYPE_WORDS, either, json_type
 from woodrat.state.schema_keywords import PolicyName, PolicyTraits
 
 if TYPE_CHECKING:
-    from woodrat.merge.elements import Gathered, Parts
+    from woodrat.merge.elements import CollectionState, Parts
     from woodrat.merge.packing import Packer, Unpacker
 
 ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
@@ -23,7 +23,7 @@ ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a policy makes of the claims it holds."""
+    """The result of a policy for its claims."""
 
     value: Json
     """The merged value."""
@@ -32,11 +32,11 @@ class Shown:
     observations: tuple[bytes, ...]
     """All observations that set the value, by digest; for a sum only the one shown."""
     corrected: bool
-    """Whether a correction stands on the field."""
+    """Whether a correction is in effect on the field."""
 
 
-class Known(Protocol):
-    """What an incremental fold may ask about the observations folded before."""
+class FoldHistory(Protocol):
+    """The facts about earlier observations that an incremental fold may query."""
 
     def find(self, digest: bytes) -> Observation | None:
         """Return the observation with this digest, if it is part of the fold."""
@@ -46,7 +46,7 @@ class Known(Protocol):
 
 
 Held = Any
-"""What a policy keeps of a field; opaque to everyone but the policy, equal where the claims are equal.
+"""A policy's state of a field; opaque to everyone but the policy, equal if the claims are equal.
 
 `None` where no claim takes part: the field then has no value.
 """
@@ -63,13 +63,13 @@ class Policy(ABC):
     contested: bool = False
     """Whether differing claims of two agents count as a conflict."""
     removes: bool = False
-    """Whether `remove` means anything."""
-    gathered: type[Gathered[Any]] | None = None
-    """What is held where values are collections: part by part, so that parts can be kept one by one."""
+    """Whether `remove` is meaningful."""
+    gathered: type[CollectionState[Any]] | None = None
+    """The state of a collection: part by part, so that parts can be stored one by one."""
 
     @property
     def traits(self) -> PolicyTraits:
-        """What a schema needs to know of the policy."""
+        """The properties of the policy that a schema needs."""
         return PolicyTraits(str(self.name), self.json_types)
 
     def refuses(self, value: Json) -> str | None:
@@ -82,7 +82,7 @@ class Policy(ABC):
         return f"{self.name} takes {either(TYPE_WORDS[name] for name in sorted(self.json_types))}"
 
     def takes(self, value: Json) -> bool:
-        """Return whether a surface takes a value; it may ask for more than a merge does."""
+        """Return True if a surface accepts a value; it may be stricter than a merge."""
         return self.refuses(value) is None
 
     def problems(self, value: Json) -> Iterator[tuple[str, str]]:
@@ -98,7 +98,7 @@ class Policy(ABC):
         return self.refuses(claim.value) if states_value and self.json_types is not ALL_TYPES else None
 
     def removal_of(self, element: Json) -> Json:
-        """Return how an element that is to be taken out stands in an observation, given as people write it."""
+        """Return the stored form of an element to remove, given as people write it."""
         return element
 
     def refuses_removal(self, removed: Sequence[Json]) -> str | None:
@@ -113,10 +113,10 @@ class Policy(ABC):
         """
 
     @abstractmethod
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         """Fold one more live claim in.
 
-        The caller has made sure that nothing known names the claim and that nothing it names is withdrawn.
+        The caller has checked that no known observation names the claim and that no observation it names is withdrawn.
         """
 
     @abstractmethod
@@ -128,15 +128,15 @@ class Policy(ABC):
         return self.show(held).value
 
     def others(self, held: Held, value: Json) -> list[Json]:
-        """Return what a correction takes out that states all that a collection is to have, in order.
+        """Return the elements that a correction removes when it states all elements of a collection, in order.
 
-        That is every element but the stated ones that is in, or would be if corrections did not keep it out.
+        That is every other element that is in, or would be if corrections did not exclude it.
         """
         return []
 
     @abstractmethod
     def standing(self, held: Held) -> frozenset[bytes]:
-        """Return the corrections that stand on the field."""
+        """Return the corrections in effect on the field."""
 
     @abstractmethod
     def verdicts(self, held: Held, claims: Sequence[Claim]) -> list[tuple[bool, str]]:
@@ -147,18 +147,18 @@ class Policy(ABC):
 
     @abstractmethod
     def pack(self, held: Held, packer: Packer) -> Any:
-        """Return what is held as JSON; never called for `None`."""
+        """Return the state as JSON; never called for `None`."""
 
     @abstractmethod
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
-        """Return what was packed."""
+        """Return the unpacked state."""
 
     def pack_rest(self, held: Held, packer: Packer) -> Any:
-        """Return what is held of a collection besides its parts, as JSON."""
+        """Return the state of a collection without its parts, as JSON."""
         raise NotImplementedError
 
     def unpack_rest(self, packed: Any, parts: Parts[Any], unpacker: Unpacker) -> Held:
-        """Return what was packed, with its parts."""
+        """Return the unpacked state, with its parts."""
         raise NotImplementedError
 
     def contest(self, held: Held) -> tuple[Claim, ...]:
@@ -170,5 +170,5 @@ class Policy(ABC):
         return False
 
     def arrived(self, held: Held) -> tuple[Claim, ...]:
-        """Return the claims to show where that is so, the winner first; of the others those that are held."""
+        """Return the claims to show in that case, the winner first; of the others, the stored ones."""
         return ()

@@ -1,8 +1,8 @@
 """Rank: which of two claims counts more.
 
-A rank compares what two observations say of themselves, criterion by criterion, and then their values. Equal ranks are
-therefore equal values, and the digest only chooses which of several equal claims is shown. This is the one place that
-says how claims rank: `show`, blame, reports and every engine follow it.
+A rank compares the contents of two observations, criterion by criterion, and then their values. Equal ranks are
+therefore equal values, and the digest only chooses which of several equal claims is shown. Ranks are defined only here:
+`show`, blame, reports and every engine follow it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rank:
         self.larger_value = larger_value
 
     def compare(self, one: Said, other: Said) -> int:
-        """Return 1 where the first observation ranks above the second by itself, -1 below, and 0 on a par."""
+        """Return 1 if the first observation ranks above the second without its value, -1 if below, and 0 if equal."""
         for key, larger, _, _ in self.criteria:
             left, right = key(one), key(other)
             if left != right:
@@ -59,7 +59,7 @@ class Rank:
         return 0
 
     def higher(self, one: R, other: R) -> R:
-        """Return the claim that ranks higher; of equal ones that with the smaller digest."""
+        """Return the claim that ranks higher; of equal ones the one with the smaller digest."""
         first, second = one.said, other.said
         for key, larger, _, _ in self.criteria:
             left, right = key(first), key(second)
@@ -75,11 +75,11 @@ class Rank:
         return reduce(self.higher, claims)
 
     def sort_key(self) -> Callable[[Ranking], Any]:
-        """Return the key by which claims are sorted from the highest to the lowest."""
+        """Return the sort key of claims from the highest to the lowest."""
         return cmp_to_key(lambda one, other: 0 if one is other else -1 if self.higher(one, other) is one else 1)
 
     def reason(self, claim: Ranking, other: Ranking) -> str | None:
-        """Return why a claim ranks above another, or below it; `None` where they are equal."""
+        """Return why a claim ranks above another, or below it; `None` if they are equal."""
         for key, larger, wins, loses in self.criteria:
             mine, theirs = key(claim.said), key(other.said)
             if mine != theirs:
@@ -103,8 +103,8 @@ MIN: Final = Rank(larger_value=False)
 def arrived_later(winner: Said, rival_at: str) -> bool:
     """Return whether one ranks above a rival, as `latest` ranks, only because it arrived later.
 
-    An assigned time is when a statement arrived, and nobody says when it was seen before that. So a winner whose time
-    was assigned may have been seen before its rival; one that states a time later than the rival arrived may not.
+    An assigned time is the time of arrival; the real time of observation may be earlier. So a winner with an assigned
+    time may have been observed before its rival; one that states a time later than the rival's arrival may not.
     """
     return winner.assigned and "" != rival_at < winner.observed_at
 

@@ -1,4 +1,4 @@
-"""Ranked policies: the value is one claim's, or what a join of all claims shows; corrections come first."""
+"""Ranked policies: the value is one claim's, or the result of a join of all claims; corrections come first."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from woodrat.canon.form import Json
 from woodrat.merge import rank
 from woodrat.merge.claim import Claim, Said, differ, first_namers, label, replaced_by, unreplaced
 from woodrat.merge.packing import Packer, Unpacker
-from woodrat.merge.policy import ALL_TYPES, Held, Known, Misfit, Policy, Shown
+from woodrat.merge.policy import ALL_TYPES, FoldHistory, Held, Misfit, Policy, Shown
 from woodrat.merge.rank import Rank, arrived_later, corrected_by_arrival
 from woodrat.state.schema_keywords import PolicyName
 
 
 class RankedHeld(NamedTuple):
-    """What a ranked policy keeps."""
+    """The state of a ranked policy."""
 
     joined: Any
     """The join of all live assertions; `None` without any."""
     standing: Mapping[bytes, Claim]
-    """Live corrections that nothing replaces."""
+    """Live corrections that are not replaced."""
     agents: Mapping[str, Claim]
-    """The latest live assertion of each agent; kept only where conflicts are looked for."""
+    """The latest live assertion of each agent; stored only if conflicts are looked for."""
     rival: Claim | None = None
     """The highest live assertion of another value than the winner's.
 
-    Kept while no correction stands, where it is asked whether arrival decided. Under `latest` less is kept, in the
-    merge state itself.
+    Stored while no correction is in effect, if the policy tracks decisions by arrival. Under `latest` less is stored,
+    in the merge state itself.
     """
 
 
 class Ranked(Policy):
-    """A policy whose value is one claim's, or what a join of all of them shows."""
+    """A policy whose value is one claim's, or the result of a join of all of them."""
 
     rivals: bool = False
-    """Whether the best claim of another value is kept."""
+    """Whether the best claim of another value is stored."""
 
     @abstractmethod
     def lift(self, claim: Claim) -> Any:
-        """Return what the join starts from for one claim."""
+        """Return the initial value of the join for one claim."""
 
     @abstractmethod
     def join(self, a: Any, b: Any) -> Any:
@@ -69,7 +69,7 @@ class Ranked(Policy):
             rival = reduce(self.join, differing) if differing else None
         return RankedHeld(joined, standing, agents, rival)
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         said = claim.said
         if held is None:
             agents = {said.agent: claim} if self.contested and not said.corrects else {}
@@ -88,7 +88,7 @@ class Ranked(Policy):
         latest = agents.get(said.agent)
         agents = {**agents, said.agent: claim if latest is None else rank.LATEST.higher(latest, claim)}
         if self.rivals and not standing and best is not None and differ(claim.value, best.value):
-            # A winner is above every rival that the one before it had.
+            # A winner is above every rival of the previous winner.
             rival = best if joined is claim else claim if rival is None else self.join(rival, claim)
         return RankedHeld(joined, standing, agents, rival)
 
@@ -122,7 +122,7 @@ class Ranked(Policy):
         standing = [packer.claim(corrections[digest]) for digest in sorted(corrections)]
         if other is None:
             return [joined, agents, standing]
-        # The rival is mostly the latest claim of its agent: then it is written as that one's place.
+        # The rival is mostly its agent's latest claim: then it is stored as a reference to that.
         rival = names.index(other.agent) if latest.get(other.agent) is other else packer.claim(other)
         return [joined, agents, standing, rival]
 
@@ -151,7 +151,7 @@ class Ranked(Policy):
         ]
 
     def _won(self, claim: Claim, claims: Sequence[Claim]) -> str:
-        """Return why the claim that is shown is above all others."""
+        """Return why the shown claim is above all others."""
         rivals = [c for c in claims if c.digest != claim.digest]
         best = self.read(reduce(self.join, map(self.lift, rivals)))[1]
         differing = [c for c in rivals if c.order != claim.order]
@@ -163,7 +163,7 @@ class Ranked(Policy):
 
     @staticmethod
     def _corrected(standing: Mapping[bytes, Claim], claims: Sequence[Claim]) -> list[tuple[bool, str]]:
-        """Return what became of each claim on a field on which corrections stand."""
+        """Return the fate of each claim on a field with corrections in effect."""
         shown = rank.LATEST.top(standing.values())
         overruled = f"correction {label(shown.digest)} stands"
         namers = first_namers(claims)
@@ -205,7 +205,7 @@ class Ranked(Policy):
         return held.rival is not None and self.decided_by_arrival(held.joined.said, held.rival.said)
 
     def decided_by_arrival(self, winner: Said, rival: Said) -> bool:
-        """Return whether a winner ranks above a rival of another value only by arrival."""
+        """Return True if a winner ranks above a rival of another value only by arrival."""
         return False
 
     def arrived(self, held: Held) -> tuple[Claim, ...]:
@@ -220,10 +220,10 @@ class Ranked(Policy):
 
 
 def _differing_unseen(claims: Sequence[Claim]) -> list[Claim]:
-    """Return those claims from which another one differs, where neither had seen the other.
+    """Return the claims with a differing one where neither had seen the other.
 
-    Of each it is counted how many differ and how many of those it saw or was seen by, so that the cost grows with the
-    claims and with what they saw, not with their pairs.
+    For each claim, count the differing ones and those of them that it saw or was seen by, so that the cost grows with
+    the claims and their links, not with their pairs.
     """
     sizes = Counter(claim.order for claim in claims)
     if len(sizes) < 2:
@@ -248,7 +248,7 @@ class Top(Ranked):
         self.rank = order
         self._arrival = arrival
         self.rivals = rivals
-        # Where the value alone decides, nobody disagrees and nothing depends on time.
+        # If the value alone decides, there are no conflicts and no dependence on time.
         self.contested = arrival is not None
 
     def lift(self, claim: Claim) -> Claim:
@@ -295,7 +295,7 @@ class JoinPolicy(Ranked):
         return {"joined": form.normal(self._lift(claim)), "shown": claim}
 
     def join(self, a: Any, b: Any) -> Any:
-        # The claim shown is the latest one that took part; the value itself comes from the user's join alone.
+        # The shown claim is the latest that took part; the value itself comes from the user's join.
         joined = form.normal(self._join(a["joined"], b["joined"]))
         return {"joined": joined, "shown": rank.LATEST.higher(a["shown"], b["shown"])}
 
@@ -327,7 +327,7 @@ def _arrived_later_at_one_priority(winner: Said, rival: Said) -> bool:
 
 
 def _arrived_earlier(winner: Said, rival: Said) -> bool:
-    """Return whether nobody says that the rival was not seen first: its time is when it arrived."""
+    """Return True if the rival may have been observed first: its time is its time of arrival."""
     return rival.assigned and winner.observed_at < rival.observed_at
 
 

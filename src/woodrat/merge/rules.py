@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from woodrat.state import formats
 
 RULES_MAX = 1_024
-"""How many types' rules a process keeps at hand."""
+"""Cache size: rules by type."""
 
 
 class Rules:
-    """A schema together with the policies it names: what a merge needs to know of a type."""
+    """A schema together with its policies: everything a merge needs to know about a type."""
 
     def __init__(self, schema: Schema, policies: Mapping[str, Policy] = BUILTIN) -> None:
         self.schema = schema
@@ -35,12 +35,12 @@ class Rules:
         self._is_valid: Callable[[object], bool] | None = None
         self._described = schema.properties.keys()
         self.beyond = schema.beyond
-        """Why nothing fits the schema, if it is outside the subset that is checked."""
+        """Why nothing fits the schema, if it is outside the supported subset."""
         self.frozen = schema.type in FROZEN_TYPES
         self.digest = schema.digest
-        """That of the schema: what was checked against it fits."""
+        """The schema's id: values checked against it fit."""
         self.merging = schema.merging
-        """What merge state is kept under: it is the same under all schemas of a type that merge alike."""
+        """The key of stored merge state: the same under all schemas of a type that merge alike."""
         self.merging_text = digest_text(self.merging)
         self.required_names = frozenset(schema.required)
         self.identifying = frozenset(part.field for rule in schema.identity for part in rule.parts)
@@ -53,7 +53,7 @@ class Rules:
 
     @property
     def checker(self) -> Checker:
-        """What checks plain records of the type; made when first asked for."""
+        """The checker of plain records of the type; made on first use."""
         found = self._checker
         if found is None:
             from woodrat.merge.checker import Checker  # commands that only read end without it
@@ -92,7 +92,7 @@ class Rules:
         return self._others.intersection(names) if self._latest else frozenset(names)
 
     def fit(self, fields: Mapping[str, Json]) -> bool:
-        """Return whether values of fields under `latest` fit, all of them; `misfit` says why one does not."""
+        """Return True if values of fields under `latest` fit, all of them; `misfit` gives the reason otherwise."""
         if self.beyond is not None:
             return False
         if self._described.isdisjoint(fields):
@@ -112,7 +112,7 @@ class Rules:
 
     @property
     def formats(self) -> Mapping[str, formats.Find]:
-        """What checks the values of fields of which the schema states a format; surfaces ask, a merge never does."""
+        """The checks of fields with a format in their schema; surfaces use them, a merge never does."""
         found = self._formats
         if found is None:
             from woodrat.state import builtin, formats  # commands that only read end without it
@@ -134,7 +134,7 @@ class Rules:
         ]
 
     def with_elements(self, fields: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return values in which a single one for a collection is its one element."""
+        """Return values with a single value for a collection as its one element."""
         single = [
             name
             for name in self.others(fields)
@@ -145,7 +145,7 @@ class Rules:
         return {**fields, **{name: [fields[name]] for name in single}} if single else fields
 
     def with_removals(self, remove: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-        """Return elements to be taken out as they stand in an observation."""
+        """Return elements to remove in their stored form."""
         return {name: list(map(self.policy(name).removal_of, elements)) for name, elements in remove.items()}
 
     def acts(self, observation: Observation) -> bool:
@@ -157,7 +157,7 @@ _RULES: dict[tuple[str, bytes, int], Rules] = {}
 
 
 def rules_of(schema: Schema, policies: Mapping[str, Policy]) -> Rules:
-    """Return the rules of a schema: the same ones for the same policies, so that what they worked out stays."""
+    """Return the rules of a schema: the same instance for the same policies, so that its caches stay."""
     key = (schema.type, schema.digest, id(policies))
     found = _RULES.get(key)
     if found is None:

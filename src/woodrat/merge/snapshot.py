@@ -1,7 +1,7 @@
 """Snapshot: the merged state of one entity, or of a group joined by `same_as`, at one as-of.
 
-A snapshot is derived and never written by callers. Each value names the observation that set it, the policy
-that chose it and how many claims there were.
+A snapshot is derived and never written by callers. Each value names the observation that set it, its policy and its
+number of claims.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from woodrat.state.schema import schema_name
 from woodrat.state.schema_keywords import COLLECTIONS
 
 TOLD_MAX = 1_000
-"""How many elements of a collection, and observations behind it, JSON shows of a snapshot unless it is `whole`."""
+"""Most elements of a collection, and observations behind it, in the JSON of a snapshot unless it is `whole`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Origin(Record):
     """Where the value of one field came from."""
 
     observation: ids.ObservationId
-    """The observation that set the value; of a collection or a sum, the one whose turn came last."""
+    """The observation that set the value; for a collection or a sum, the latest one."""
     agent: str
     """Who said so."""
     observed_at: str
@@ -44,17 +44,17 @@ class Origin(Record):
     policy: str
     """The merge policy that chose it."""
     claims: int
-    """How many live claims the field has."""
+    """Number of live claims on the field."""
     misfits: int
-    """How many further live claims do not fit the schema or the policy."""
+    """Number of other live claims that do not fit the schema or the policy."""
     corrected: bool
-    """Whether a correction stands on the field."""
+    """Whether a correction is in effect on the field."""
     observations: tuple[ids.ObservationId, ...]
     """All observations that set the value, by digest; for a sum only the one shown."""
     by_arrival: bool = False
     """Whether the value, or an element of it, was decided only by arrival: no observation time was given."""
     because: str | None = None
-    """The reason given for the correction that stands on the field; none where none was given."""
+    """The reason of the correction in effect on the field; None without one."""
 
 
 _ORIGIN: Final = form_of(Origin)
@@ -65,7 +65,7 @@ class Contender(Record):
     """One of the claims in conflict."""
 
     COMPACT: ClassVar = ("observation", "agent", "observed_at", "value")
-    """What a list shows of it."""
+    """The members in a list."""
 
     observation: ids.ObservationId
     """The observation that makes it."""
@@ -87,7 +87,7 @@ class Contender(Record):
 class Conflict(Record):
     """A field on which the latest claims of two agents differ, neither having seen the other's.
 
-    Or, where fields decided only by arrival are asked for, one of those.
+    Or, if fields decided only by arrival are requested, one of those.
     """
 
     field: str
@@ -95,23 +95,24 @@ class Conflict(Record):
     claims: tuple[Contender, ...]
     """The claims in conflict, by digest; one of them may be the winner.
 
-    Of a field decided only by arrival, the winner first, then the claims of another value that are its agents' latest.
+    For a field decided only by arrival, the winner first, then the claims of another value that are their agents'
+    latest.
     """
     by_arrival: bool = False
     """Whether the field was decided only by arrival: no observation time was given."""
 
 
 class Snapshot:
-    """What is believed about one entity at one moment; never changed once made.
+    """The state of one entity at one moment; immutable.
 
-    Values and provenance are worked out when they are first asked for.
+    Values and provenance are computed on first access.
     """
 
     COMPACT: ClassVar = ("entity", "fields", "more", "version")
     """What a list shows of it."""
 
     entity: Ref
-    """The entity asked about."""
+    """The entity."""
     members: tuple[Ref, ...]
     """All entities folded into it, by digest; itself alone unless joined by `same_as`."""
     deleted: bool
@@ -119,9 +120,9 @@ class Snapshot:
     position: int
     """The log position it was read at."""
     version: int
-    """Position of the last entry that touched it: what `if_version` compares."""
+    """Position of the last entry about it: `if_version` compares it."""
     more: Mapping[str, int]
-    """Collections of which only the first elements are here, and how many they have; none unless read from cut JSON."""
+    """Collections cut to their first elements, with their sizes; empty unless read from cut JSON."""
 
     def __init__(self, entity: Ref, state: MergeState, rules: Rules, position: int, version: int) -> None:
         self.__dict__.update(
@@ -144,7 +145,7 @@ class Snapshot:
         return {name: form.copied(found[name]) for name in sorted(found)}
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a snapshot is not changed; {name} stays as it is")
+        raise AttributeError(f"a snapshot is immutable; {name} stays unchanged")
 
     def __repr__(self) -> str:
         return f"Snapshot({self.entity}, {self.fields!r}, position={self.position})"
@@ -154,12 +155,12 @@ class Snapshot:
 
     @cached_property
     def _held(self) -> Mapping[str, FieldState]:
-        """What is kept of each field shown."""
+        """The state of each shown field."""
         return {name: held for name in self.fields if (held := self._state.field(name)) is not None}
 
     @cached_property
     def _ids(self) -> dict[bytes, ids.ObservationId]:
-        """Ids spelled so far: fields have few observations between them, whose ids take longer than all the rest."""
+        """Cache of id texts: fields share few observations, and spelling their ids takes longer than all the rest."""
         return {}
 
     def _id(self, digest: bytes) -> ids.ObservationId:
@@ -169,7 +170,7 @@ class Snapshot:
         return known
 
     def corrections(self) -> set[bytes]:
-        """Return the corrections that stand on its fields, large collections aside."""
+        """Return the corrections in effect on its fields, except in large collections."""
         found: set[bytes] = set()
         for name, held in self._state.held.items():
             if not self.deleted and len(getattr(held, "parts", ())) <= TOLD_MAX:
@@ -177,7 +178,7 @@ class Snapshot:
         return found
 
     def with_reasons(self, reasons: Mapping[bytes, str]) -> Snapshot:
-        """Return the same snapshot, whose blame has the reasons that were given for corrections."""
+        """Return the same snapshot with the reasons of corrections."""
         copy = self.__class__.__new__(self.__class__)
         copy.__dict__.update(self.__dict__, _reasons=reasons)
         copy.__dict__.pop("blame", None)
@@ -186,8 +187,8 @@ class Snapshot:
     _reasons: Mapping[bytes, str] = {}
 
     def _because(self, policy: Policy, held: Held, shown: bytes) -> str | None:
-        """Return the reason for the correction that is shown; of a collection, the reasons for all that stand."""
-        # A correction that stands on another field may be shown here where none stands, such as for an empty union.
+        """Return the reason of the shown correction; for a collection, the reasons of all in effect."""
+        # A correction in effect on another field may be shown here if none is, such as for an empty union.
         standing = policy.standing(held) & self._reasons.keys()
         if shown in standing:
             return self._reasons[shown]
@@ -250,7 +251,7 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> str | None:
-        """Full name of the schema it was merged under; none for a type without one."""
+        """Full name of the schema it was merged under; None for a type without one."""
         return schema_name(self._rules.schema)
 
     @cached_property
@@ -268,7 +269,7 @@ class Snapshot:
         return tuple(Conflict(name, claims, name in by_arrival) for name, claims in found)
 
     def arrivals(self) -> tuple[Conflict, ...]:
-        """Return the fields that were decided only by arrival, by name, with what they were decided between."""
+        """Return the fields that were decided only by arrival, by name, with their competing claims."""
         names = sorted(fold.by_arrival(self._state, self._rules) & self.fields.keys())
         claims = ((name, self._rules.policy(name).arrived(self._held[name].held)) for name in names)
         return tuple(Conflict(name, tuple(map(self._contender, found)), True) for name, found in claims)
@@ -280,7 +281,7 @@ class Snapshot:
 
     @cached_property
     def problem(self) -> str | None:
-        """Why it shows no field although some were stated: the schema in force is one that nothing fits."""
+        """Why it shows no field although some were stated: nothing fits the schema in force."""
         return self._rules.beyond
 
     @cached_property
@@ -300,7 +301,7 @@ class Snapshot:
     """How the entity was found, where that was by a value that identifies it and not by its key."""
 
     def matched_by(self, match: Match | None) -> Snapshot:
-        """Return the same snapshot, which says how its entity was found."""
+        """Return the same snapshot with how its entity was found."""
         if match is None:
             return self
         copy = self.__class__.__new__(self.__class__)
@@ -316,8 +317,8 @@ class Snapshot:
     _is_whole = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the snapshot as plain JSON. Of a collection it has the first elements and the first observations
-        behind it, and in `more` how many elements there are; `whole` has all of them.
+        """Return the snapshot as plain JSON. A collection is cut to its first elements and their first observations,
+        and `more` has its size; `whole` has all of them.
         """
         fields, more = dict(self.fields), dict(self.more)
         blame = {}
@@ -344,14 +345,14 @@ class Snapshot:
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
             "problem": self.problem,
             "schema": self.schema,
-            # A server relies on these being the last: only they change while nobody speaks of the entity.
+            # A server relies on these being the last: only they change while nobody writes about the entity.
             "position": self.position,
             "version": self.version,
             "digest": self.digest,
         }
 
     def to_compact_json(self) -> dict[str, Any]:
-        """Return what a list shows of it: the entity, its values and its version, not where they came from."""
+        """Return the compact form: the entity, its values and its version, not their origins."""
         fields, more = dict(self.fields), dict(self.more)
         if not self._is_whole:
             for name, value in self.fields.items():
@@ -365,7 +366,9 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
-        """Return the snapshot that `to_json` wrote: the same one if it was `whole`, else with what was not cut."""
+        """Return the snapshot from the output of `to_json`: equal if it was `whole`, else with the parts that were not
+        cut.
+        """
         snapshot = cls.__new__(cls)
         snapshot.__dict__.update(
             entity=ids.parse_ref(value["entity"], "entity"),
@@ -387,7 +390,7 @@ class Snapshot:
 
     @staticmethod
     def json_schema(describe: Describe) -> dict[str, Any]:
-        """Return the JSON Schema of what `to_json` writes."""
+        """Return the JSON Schema of the output of `to_json`."""
         properties = {
             "entity": ("The entity asked about.", str),
             "entity_id": ("Its id.", str),
@@ -395,7 +398,7 @@ class Snapshot:
             "members": ("All entities folded into it; itself alone unless joined by `same_as`.", tuple[str, ...]),
             "deleted": ("Whether it is deleted; it then shows no fields.", bool),
             "fields": ("The value of each field; of a large collection the first elements.", Mapping[str, Any]),
-            "more": ("Collections of which only the first elements are here: their sizes.", Mapping[str, int]),
+            "more": ("Sizes of collections cut to their first elements.", Mapping[str, int]),
             "blame": ("Where each value came from.", Mapping[str, Origin]),
             "conflicts": ("The fields in conflict, by name.", tuple[Conflict, ...]),
             "problem": ("Why it shows no field although some were stated.", str | None),
@@ -404,7 +407,7 @@ class Snapshot:
             "version": ("Position of the last entry that touched it: what `if_version` compares.", int),
             "digest": ("Digest of the values alone: equal digests are equal states.", str),
         }
-        found = object_schema(describe, "What is believed about one entity at one moment.", properties)
+        found = object_schema(describe, "The state of one entity at one moment.", properties)
         told = "How the entity was found, where that was by a value that identifies it; else it is not there."
         found["properties"]["matched"] = {**describe(Match), "description": told}
         return found
@@ -435,7 +438,7 @@ def decided_by_arrival(state: MergeState, rules: Rules, names: Iterable[str]) ->
 
 
 def value_digest(state: MergeState, rules: Rules, *, provenance: bool = False) -> bytes:
-    """Return the digest of a fold's values, as the fingerprint takes it; no provenance unless asked for."""
+    """Return the digest of a fold's values, as the fingerprint uses it; without provenance."""
     fields: dict[str, Json] = {}
     plain = True
     if not state.deleted:

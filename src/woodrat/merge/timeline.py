@@ -1,4 +1,4 @@
-"""Timeline: how belief about an entity changed with each observation, and what was seen when across all of them."""
+"""Timeline: how an entity's state changed with each observation, and observations by time across entities."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from woodrat.state.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class Step(Record):
-    """One observation and what it changed."""
+    """One observation and its changes."""
 
     COMPACT: ClassVar = ("position", "observation", "deleted", "changes")
-    """What a list shows of it."""
+    """The members in a list."""
 
     position: int
-    """Where it stands in the log."""
+    """Its position in the log."""
     observation: Observation
     """What was said."""
     deleted: bool
     """Whether the entity was deleted after it."""
     changes: tuple[FieldChange, ...]
-    """Fields it changed, before and after; none when it lost or was late."""
+    """Fields it changed, before and after; empty when it lost or was late."""
 
 
 def history(
     stored: Iterable[Stored], members: Iterable[Ref], rules_at: Callable[[int], Rules], field: str | None = None
 ) -> tuple[Step, ...]:
-    """Return the steps by which belief about these entities came to be what it is, by position.
+    """Return the steps by which these entities got their state, by position.
 
     Each step is merged under the schema in force at its position; a step of a new schema folds again. With `field`
     only the steps that state it, or change it, are returned.
@@ -65,7 +65,7 @@ def history(
 def step_between(
     position: int, said: Observation, before: dict[str, Any], after: dict[str, Any], deleted: bool, field: str | None
 ) -> Step | None:
-    """Return the step from the fields before an observation to those after it; none where it is not about `field`."""
+    """Return the step from the fields before an observation to those after it; None if it is not about `field`."""
     changes = field_changes(before, after)
     if field is not None:
         changes = tuple(change for change in changes if change.field == field)
@@ -81,7 +81,7 @@ def shown_fields(state: MergeState, rules: Rules) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Event(Record):
-    """One observation in the order in which things were seen."""
+    """One observation in order of observation time."""
 
     COMPACT: ClassVar = ("position", "observation")
     """What a list shows of it."""
@@ -95,7 +95,7 @@ class Event(Record):
 
 
 def timeline(stored: Iterable[Stored], since: str | None = None, until: str | None = None) -> tuple[Event, ...]:
-    """Return what was seen from `since` to before `until`, in the order of seeing; equal times by digest."""
+    """Return observations from `since` to before `until`, by observation time; equal times by digest."""
     found = [
         Event(item.observation.observed_at, item.position, item.observation)
         for item in stored

@@ -1,4 +1,4 @@
-"""Union: a collection whose elements are asserted and removed one by one; corrections speak per element."""
+"""Union: a collection whose elements are asserted and removed one by one; corrections apply per element."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ import orjson
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_bytes, order_key
 from woodrat.merge.claim import Claim, Said, label
-from woodrat.merge.elements import Parts
-from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
-from woodrat.merge.policy import Held, Known, Misfit, Policy, Shown
-from woodrat.merge.rank import LATEST
-from woodrat.merge.slots import (
+from woodrat.merge.element_state import (
     Slot,
     SlotsHeld,
-    Statement,
+    SlotStatement,
     correct,
     latest_claim,
     pack_slot,
@@ -25,6 +21,10 @@ from woodrat.merge.slots import (
     state_again,
     unpack_slot,
 )
+from woodrat.merge.elements import Parts
+from woodrat.merge.packing import Packer, Unpacker, pack_said, spelled, unpack_said
+from woodrat.merge.policy import FoldHistory, Held, Misfit, Policy, Shown
+from woodrat.merge.rank import LATEST
 from woodrat.state.schema_keywords import PolicyName
 
 _make: Final = tuple.__new__
@@ -36,7 +36,7 @@ def _is_in(slot: Slot) -> bool:
 
 
 class UnionHeld(SlotsHeld[Slot]):
-    """What a union keeps: a slot for each element anyone spoke of."""
+    """The state of a union: a slot for each mentioned element."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class Union(Policy):
         return None if isinstance(value, list) else "union takes an array of elements"
 
     def statements(self, claim: Claim) -> dict[bytes, tuple[bool, Json]]:
-        """Return by element whether the claim says that it is in, and the element."""
+        """Return, by element, whether the claim puts it in, and the element."""
         key = order_bytes
         found = {key(value): (False, value) for value in claim.removed} if claim.removed else {}
         # Asserted after removed: at equal rank the assertion wins, within one claim too.
@@ -77,11 +77,11 @@ class Union(Policy):
         alive = [claim for claim in claims if claim.digest in live]
         if not alive:
             return None
-        spoken: dict[bytes, list[Statement]] = {}
+        spoken: dict[bytes, list[SlotStatement]] = {}
         values: dict[bytes, Json] = {}
         for claim in claims:
             for element, (present, value) in self.statements(claim).items():
-                spoken.setdefault(element, []).append(Statement(present, claim.said))
+                spoken.setdefault(element, []).append(SlotStatement(present, claim.said))
                 values[element] = value
         slots: dict[bytes, Slot] = {}
         for element, statements in spoken.items():
@@ -93,7 +93,7 @@ class Union(Policy):
         arrived = sum(slot.by_arrival for slot in slots.values())
         return UnionHeld(Parts.of(slots), size, arrived, latest.said, latest)
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         slots: Parts[Slot] = held.parts if held else Parts(0)
         changed: dict[bytes, Slot] = {}
         size, arrived, added = (held.size, held.arrived, 0) if held else (0, 0, 0)
@@ -145,7 +145,7 @@ class Union(Policy):
         return frozenset(s.said.digest for slot in held.parts.values() for s in slot.standing)
 
     def pack(self, held: Held, packer: Packer) -> Any:
-        # Elements that are in, of which nobody ever said anything else, as nearly all are: two columns, not a row each.
+        # Elements that are in without any contrary statement, as nearly all are: two columns, not a row each.
         values: list[Json] = []
         places: list[int] = []
         others: list[Slot] = []
@@ -158,7 +158,7 @@ class Union(Policy):
                 places.append(place_of(said) if place is None else place)
             else:
                 others.append(slot)
-        # After the columns, as they are unpacked: so observations get the same places again.
+        # After the columns, in the order of unpacking: so observations get the same indexes again.
         return [values, places, [pack_slot(slot, place_of) for slot in others], self.pack_rest(held, packer)]
 
     def unpack(self, packed: Any, unpacker: Unpacker) -> Held:
@@ -180,7 +180,7 @@ class Union(Policy):
         return bool(held.arrived)
 
     def arrived(self, held: Held) -> tuple[Claim, ...]:
-        """Return what was decided by arrival, by observation: elements that are in by it, and those that are out.
+        """Return parts decided by arrival, by observation: elements that are in by it, and elements that are out.
 
         The latest comes first.
         """
@@ -203,7 +203,7 @@ class Union(Policy):
         return [self._verdict(claim, deciders) for claim in claims]
 
     def _verdict(self, claim: Claim, deciders: Mapping[bytes, tuple[bytes, bool]]) -> tuple[bool, str]:
-        """Return what became of a claim, given which observation decides each element, and whether by arrival."""
+        """Return the fate of a claim, given the observation that decides each element, and whether by arrival."""
         spoken = self.statements(claim)
         deciding = [deciders[element] for element in spoken if element in deciders]
         mine = [by_arrival for digest, by_arrival in deciding if digest == claim.digest]

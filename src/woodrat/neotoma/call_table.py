@@ -1,6 +1,6 @@
 """The call table: every address and tool of Neotoma's clients, and the call behind it.
 
-An address may have parts in braces, which are arguments. What is not offered is named with what to use in its place.
+A path may have parts in braces, which are arguments. Calls that are not offered are listed with their replacements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from woodrat.neotoma import (
     subscriptions,
     turns,
 )
-from woodrat.neotoma.calls import Given, Verb, window
+from woodrat.neotoma.calls import ClientCall, Given, window
 from woodrat.server.access import CORRECT, MANAGE, WRITE
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _none(name: str) -> dict[str, Any]:
     return {name: [], "total": 0, "limit": 100, "offset": 0}
 
 
-STORE: Final = Verb(
+STORE: Final = ClientCall(
     store_calls.answer,
     takes=(
         *("entities", "relationships", "idempotency_key", "source_priority", "observation_source", "observed_at"),
@@ -81,7 +81,7 @@ STORE: Final = Verb(
     relates=_relates_records,
     soon=store_calls.soon,
 )
-_QUERY: Final = Verb(
+_QUERY: Final = ClientCall(
     entities.entities,
     takes=(
         *(*_WINDOW, "entity_type", "entity_types", "search", "search_query", "query", "since", "until", "cursor"),
@@ -89,31 +89,31 @@ _QUERY: Final = Verb(
     ),
     about=_of_type,
 )
-_ONE: Final = Verb(entities.one, ("entity_id",), about=_entity)
-_SNAPSHOT: Final = Verb(entities.snapshot, ("entity_id",), ("at", "at_ingested"), about=_entity)
-_OF_ENTITY: Final = Verb(
+_ONE: Final = ClientCall(entities.one, ("entity_id",), about=_entity)
+_SNAPSHOT: Final = ClientCall(entities.snapshot, ("entity_id",), ("at", "at_ingested"), about=_entity)
+_OF_ENTITY: Final = ClientCall(
     lists.observations,
     ("entity_id",),
     (*_WINDOW, "updated_since", "created_since"),
     about=_entity,
     empty=_none("observations"),
 )
-_OBSERVATIONS: Final = Verb(
+_OBSERVATIONS: Final = ClientCall(
     lists.observations,
     takes=(*_WINDOW, "observation_id", "entity_id", "entity_type", "source_id", "updated_since", "created_since"),
     empty=_none("observations"),
 )
-_EVENTS: Final = Verb(
+_EVENTS: Final = ClientCall(
     lists.timeline,
     takes=(*_WINDOW, "since", "until", "start_date", "end_date", "entity_id", "event_type"),
     empty=_none("events"),
 )
-_TYPES: Final = Verb(registry.listed, takes=(*_WINDOW, "search", "keyword", "entity_type"))
-_TYPE: Final = Verb(registry.one, ("entity_type",), about=_of_type)
-_STATS: Final = Verb(lists.stats, takes=("by",))
-_RECENT: Final = Verb(lists.recent, takes=(*_WINDOW, "record_types", "since", "entity_type"))
-_PROVENANCE: Final = Verb(entities.field_provenance, ("entity_id", "field"), about=_entity)
-_MERGE: Final = Verb(
+_TYPES: Final = ClientCall(registry.listed, takes=(*_WINDOW, "search", "keyword", "entity_type"))
+_TYPE: Final = ClientCall(registry.one, ("entity_type",), about=_of_type)
+_STATS: Final = ClientCall(lists.stats, takes=("by",))
+_RECENT: Final = ClientCall(lists.recent, takes=(*_WINDOW, "record_types", "since", "entity_type"))
+_PROVENANCE: Final = ClientCall(entities.field_provenance, ("entity_id", "field"), about=_entity)
+_MERGE: Final = ClientCall(
     changes.merged,
     ("from_entity_id", "to_entity_id"),
     ("merge_reason", "idempotency_key"),
@@ -121,7 +121,7 @@ _MERGE: Final = Verb(
     changes.merge,
     lambda given: {"one": given["from_entity_id"], "other": given["to_entity_id"]},
 )
-_SPLIT: Final = Verb(
+_SPLIT: Final = ClientCall(
     changes.split_answer,
     ("source_entity_id", "predicate", "new_entity", "idempotency_key"),
     ("reason",),
@@ -130,7 +130,7 @@ _SPLIT: Final = Verb(
     _about_split,
     tests=True,
 )
-_READING: Final = Verb(
+_READING: Final = ClientCall(
     store_calls.interpretation_answer,
     ("source_id", "entities"),
     ("interpretation_config", "relationships", "idempotency_key"),
@@ -139,7 +139,7 @@ _READING: Final = Verb(
     _about_records,
     _relates_records,
 )
-_SUBMIT: Final = Verb(
+_SUBMIT: Final = ClientCall(
     store_calls.submission_answer,
     ("entity_type",),
     ("fields", "initial_message"),
@@ -147,16 +147,16 @@ _SUBMIT: Final = Verb(
     store_calls.submitted,
     lambda given: {"records": [{"entity_type": given["entity_type"]}]},
 )
-_RELATIONS: Final = Verb(
+_RELATIONS: Final = ClientCall(
     lambda past, given, done: relationships.listed(past, given, window(given)),
     takes=("entity_id", *relationships.ENDS, "direction", *_WINDOW),
     empty={**_none("relationships"), "total_count": 0},
 )
-_RELATION: Final = Verb(lambda past, given, done: relationships.snapshot(past, given), relationships.ENDS)
+_RELATION: Final = ClientCall(lambda past, given, done: relationships.snapshot(past, given), relationships.ENDS)
 
 
-def _mark(verb: str) -> Verb:
-    return Verb(
+def _mark(verb: str) -> ClientCall:
+    return ClientCall(
         changes.changed,
         ("entity_id",),
         ("entity_type", "reason", "idempotency_key"),
@@ -166,8 +166,8 @@ def _mark(verb: str) -> Verb:
     )
 
 
-def _mark_relation(verb: str) -> Verb:
-    return Verb(
+def _mark_relation(verb: str) -> ClientCall:
+    return ClientCall(
         changes.ended,
         relationships.ENDS,
         ("reason", "idempotency_key"),
@@ -177,12 +177,12 @@ def _mark_relation(verb: str) -> Verb:
     )
 
 
-def _kept_beside(change: Callable[[Ledger, Given], dict[str, Any]], *needs: str) -> Verb:
-    """Return a call whose answer is what it came to: webhooks are kept beside the log of a tenant, not in it."""
-    return Verb(lambda past, given, done: done, needs, grant=MANAGE, write=change)
+def _kept_beside(change: Callable[[Ledger, Given], dict[str, Any]], *needs: str) -> ClientCall:
+    """Return a call whose answer is its own result: webhooks are kept beside the log of a tenant, not in it."""
+    return ClientCall(lambda past, given, done: done, needs, grant=MANAGE, write=change)
 
 
-_TURN: Final = Verb(turns.summary, ("conversation_id", "turn_key"))
+_TURN: Final = ClientCall(turns.summary, ("conversation_id", "turn_key"))
 
 
 def _no_peer(past: Any, given: Given, done: Any) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _user(past: Any, given: Given, done: Any) -> dict[str, Any]:
     return {"user_id": past.context.tenant, "agent": past.context.agent, "authenticated": True}
 
 
-POSTS: Final[Mapping[str, Verb]] = {
+POSTS: Final[Mapping[str, ClientCall]] = {
     "store": STORE,
     "store_structured": STORE,
     "store_unstructured": STORE,
@@ -206,7 +206,7 @@ POSTS: Final[Mapping[str, Verb]] = {
     "merge_entities": _MERGE,
     "entities/split": _SPLIT,
     "split_entity": _SPLIT,
-    "retrieve_entity_by_identifier": Verb(
+    "retrieve_entity_by_identifier": ClientCall(
         entities.by_identifier,
         ("identifier",),
         ("entity_type", "by", "limit", "include_observations", "observations_limit"),
@@ -217,13 +217,13 @@ POSTS: Final[Mapping[str, Verb]] = {
     "observations/query": _OBSERVATIONS,
     "timeline": _EVENTS,
     "list_timeline_events": _EVENTS,
-    "retrieve_related_entities": Verb(
+    "retrieve_related_entities": ClientCall(
         entities.related,
         ("entity_id",),
         ("relationship_type", "relationship_types", "direction", "max_hops", "limit", "include_entities"),
         empty={"entities": [], "relationships": [], "total_entities": 0, "hops_traversed": 0},
     ),
-    "retrieve_graph_neighborhood": Verb(
+    "retrieve_graph_neighborhood": ClientCall(
         entities.neighborhood,
         ("node_id",),
         (
@@ -234,7 +234,7 @@ POSTS: Final[Mapping[str, Verb]] = {
     "list_relationships": _RELATIONS,
     "relationships/snapshot": _RELATION,
     "get_relationship_snapshot": _RELATION,
-    "create_relationship": Verb(
+    "create_relationship": ClientCall(
         changes.relation,
         relationships.ENDS,
         ("metadata", "idempotency_key"),
@@ -242,7 +242,7 @@ POSTS: Final[Mapping[str, Verb]] = {
         relationships.relate,
         relationships.link,
     ),
-    "create_relationships": Verb(
+    "create_relationships": ClientCall(
         relationships.all_told,
         ("relationships",),
         (),
@@ -253,7 +253,7 @@ POSTS: Final[Mapping[str, Verb]] = {
     ),
     "delete_relationship": _mark_relation("delete"),
     "restore_relationship": _mark_relation("restore"),
-    "correct": Verb(
+    "correct": ClientCall(
         changes.changed,
         ("entity_id",),
         ("corrections", "entity_type", "field", "value", "reason", "idempotency_key"),
@@ -264,7 +264,7 @@ POSTS: Final[Mapping[str, Verb]] = {
     "schemas": _TYPES,
     "list_entity_types": _TYPES,
     "describe_entity_type": _TYPE,
-    "register_schema": Verb(
+    "register_schema": ClientCall(
         registry.answer,
         ("entity_type", "schema_definition"),
         ("reducer_config", "schema_version"),
@@ -272,7 +272,7 @@ POSTS: Final[Mapping[str, Verb]] = {
         registry.register,
         _of_type,
     ),
-    "update_schema_incremental": Verb(
+    "update_schema_incremental": ClientCall(
         registry.answer,
         ("entity_type",),
         ("fields_to_add", "fields_to_remove", "canonical_name_fields", "schema_version"),
@@ -287,14 +287,14 @@ POSTS: Final[Mapping[str, Verb]] = {
     "stats": _STATS,
     "get_entity_type_counts": _STATS,
     "list_recent_changes": _RECENT,
-    "list_peers": Verb(lambda past, given, done: {"peers": []}),
+    "list_peers": ClientCall(lambda past, given, done: {"peers": []}),
     "get_field_provenance": _PROVENANCE,
     "retrieve_field_provenance": _PROVENANCE,
     "delete_entity": _mark("delete"),
     "restore_entity": _mark("restore"),
-    "get_authenticated_user": Verb(_user),
-    "get_session_identity": Verb(_user),
-    "entities/{entity_id}/batch_correct": Verb(
+    "get_authenticated_user": ClientCall(_user),
+    "get_session_identity": ClientCall(_user),
+    "entities/{entity_id}/batch_correct": ClientCall(
         changes.all_corrected,
         ("entity_id", "changes"),
         ("expected_last_observation_at", "overwrite", "idempotency_prefix"),
@@ -304,7 +304,7 @@ POSTS: Final[Mapping[str, Verb]] = {
     ),
     "turn_summary": _TURN,
     "neotoma_turn_summary": _TURN,
-    "subscribe": Verb(
+    "subscribe": ClientCall(
         subscriptions.subscribed,
         ("delivery_method",),
         ("entity_types", "entity_ids", "event_types", "webhook_url", "webhook_secret", "max_failures"),
@@ -315,73 +315,74 @@ POSTS: Final[Mapping[str, Verb]] = {
     "list_subscriptions": _kept_beside(subscriptions.listed),
     "get_subscription_status": _kept_beside(subscriptions.status, "subscription_id"),
 }
-"""What is posted, by address and by the name of the tool."""
+"""POST calls, by path and by the name of the tool."""
 
-GETS: Final[Mapping[str, Verb]] = {
+GETS: Final[Mapping[str, ClientCall]] = {
     "entities": _QUERY,
-    "entities/duplicates": Verb(entities.duplicates, ("entity_type",), ("limit", "threshold"), about=_of_type),
+    "entities/duplicates": ClientCall(entities.duplicates, ("entity_type",), ("limit", "threshold"), about=_of_type),
     "entities/{entity_id}": _ONE,
     "entities/{entity_id}/observations": _OF_ENTITY,
-    "entities/{entity_id}/relationships": Verb(entities.edges, ("entity_id",)),  # it tells of other types, too
+    "entities/{entity_id}/relationships": ClientCall(entities.edges, ("entity_id",)),  # it reveals other types, too
     "observations": _OBSERVATIONS,
     "timeline": _EVENTS,
-    "timeline/{event_id}": Verb(lists.event, ("event_id",)),
-    "relationships": Verb(
+    "timeline/{event_id}": ClientCall(lists.event, ("event_id",)),
+    "relationships": ClientCall(
         lambda past, given, done: relationships.every(past, given),
         takes=(*relationships.ENDS, *_WINDOW),
         empty=_none("relationships"),
     ),
-    "relationships/{relationship_key}": Verb(
+    "relationships/{relationship_key}": ClientCall(
         lambda past, given, done: relationships.by_key(past, given["relationship_key"]), ("relationship_key",)
     ),
     "schemas": _TYPES,
     "schemas/{entity_type}": _TYPE,
-    "sources": Verb(lists.source_list, takes=(*_WINDOW, "search", "mime_type", "source_type")),
-    "sources/{source_id}": Verb(lists.source, ("source_id",)),
-    "sources/{source_id}/content": Verb(lists.source_content, ("source_id",)),
-    "interpretations": Verb(lists.interpretations, takes=(*_WINDOW, "source_id")),
+    "sources": ClientCall(lists.source_list, takes=(*_WINDOW, "search", "mime_type", "source_type")),
+    "sources/{source_id}": ClientCall(lists.source, ("source_id",)),
+    "sources/{source_id}/content": ClientCall(lists.source_content, ("source_id",)),
+    "interpretations": ClientCall(lists.interpretations, takes=(*_WINDOW, "source_id")),
     "stats": _STATS,
     "record_activity": _RECENT,
-    "session": Verb(_user),
-    "me": Verb(_user),
-    "health": Verb(lambda past, given, done: {"ok": True}),
-    "instance-policy": Verb(lists.instance_policy, about=lambda given: {"entity_type": "instance_policy"}),
-    "peers": Verb(lambda past, given, done: {"peers": []}),
-    "peers/{peer_id}": Verb(_no_peer, ("peer_id",)),
+    "session": ClientCall(_user),
+    "me": ClientCall(_user),
+    "health": ClientCall(lambda past, given, done: {"ok": True}),
+    "instance-policy": ClientCall(lists.instance_policy, about=lambda given: {"entity_type": "instance_policy"}),
+    "peers": ClientCall(lambda past, given, done: {"peers": []}),
+    "peers/{peer_id}": ClientCall(_no_peer, ("peer_id",)),
 }
-"""What is got, by address."""
+"""GET calls, by path."""
 
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "events/stream": "GET /v1/log with accept: text/event-stream streams new entries.",
     "peers": _SYNC,
     "add_peer": _SYNC,
     "sync": _SYNC,
-    "resolve_sync_conflict": "A sync leaves nothing to resolve: `woodrat conflicts` lists what agents disagree on.",
+    "resolve_sync_conflict": "A sync leaves nothing to resolve: `woodrat conflicts` lists fields on which "
+    "agents disagree.",
     "agents": "Agents are named by API keys: `woodrat keys`.",
     "issues": "It files issues of Neotoma itself.",
-    "analyze_schema_candidates": "`woodrat schemas infer TYPE` makes a schema of what is stored.",
+    "analyze_schema_candidates": "`woodrat schemas infer TYPE` makes a schema from stored values.",
     "get_schema_recommendations": "`woodrat schemas infer TYPE` makes a schema of what is stored.",
-    "audit_undeclared_fragments": "Fields need no declaration here; `raw_fragments` has values of another type.",
+    "audit_undeclared_fragments": "Fields need no declaration here; `raw_fragments` holds values with another type.",
     "health_check_snapshots": "`woodrat verify` proves that snapshots agree with the log.",
     "recompute_snapshots_by_type": "`woodrat rebuild` makes snapshots from the log again.",
     "observations/create": "Send the record to `store`.",
     "bundles": "`woodrat schemas add-pack` registers sets of schemas.",
     "get_file_url": "GET sources/SOURCE_ID/content answers with the file.",
 }
-"""What is not offered here, by the beginning of its address, and what to use in its place."""
+"""Calls that are not offered, by the beginning of their path, and their replacements."""
 
 
 class Found(NamedTuple):
     """The call behind an address."""
 
-    verb: Verb
+    verb: ClientCall
     """What is called."""
     arguments: dict[str, str]
-    """Those that stand in the address."""
+    """The arguments in the path."""
 
 
 def find(method: str, address: str) -> Found | None:
-    """Return the call behind an address; none where there is none for this method."""
+    """Return the call of a path; None if there is none for this method."""
     table = {"POST": POSTS, "GET": GETS}.get(method, {})
     verb = table.get(address)
     if verb is not None:
@@ -399,12 +400,12 @@ def methods(address: str) -> list[str]:
 
 
 def reason(address: str) -> str | None:
-    """Return why an address is not offered; none for one that nobody knows."""
+    """Return why a path is not offered; None for an unknown path."""
     stated = (NOT_OFFERED.get(address), NOT_OFFERED.get(address.partition("/")[0]))
     return next((text for text in stated if text is not None), None)
 
 
-def _patterns(table: Mapping[str, Verb]) -> Iterator[tuple[re.Pattern[str], str]]:
+def _patterns(table: Mapping[str, ClientCall]) -> Iterator[tuple[re.Pattern[str], str]]:
     for path in table:
         if "{" in path:
             yield re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>.+?)", path)), path

@@ -1,6 +1,6 @@
-"""Calls: what one call of Neotoma's clients takes, and how its arguments are read.
+"""Calls: declaration and argument parsing of the calls of Neotoma's clients.
 
-Arguments come as a JSON object, or in the address of a GET, where they are text.
+Arguments are a JSON object, or in the query string of a GET as text.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ Given = dict[str, Any]
 
 LIMIT: Final = 100
 LIMIT_MAX: Final = 1_000
-"""How many of anything one answer holds, unless stated, and at most."""
+"""Default and largest number of items in an answer."""
 PAGE: Final = 500
-"""How many entities are read at a time where their number is asked for."""
+"""Entities per page when counting them."""
 _UNHEEDED: Final = (
     *("user_id", "strict", "include_snapshots", "include_merged", "external_actor", "format", "order_by"),
     *("identity_basis", "similarity_threshold", "collapse_by", "source_peer_id", "source_storage", "intake", "summary"),
     *("published", "published_after", "published_before", "include_deleted", "expand_entities", "user_specific"),
     *("migrate_existing", "force", "activate"),
 )
-"""What Neotoma takes and means nothing here: a key says whose ledger it is."""
+"""Neotoma arguments that have no meaning here: a key determines the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class ClientCall:
     """One thing that clients call."""
 
     answer: Callable[[Past, Given, Any], dict[str, Any] | bytes]
-    """Gives the answer, from what is asked and what the write came to; bytes are a file."""
+    """Makes the answer from the arguments and the result of the write; bytes are a file."""
     needs: tuple[str, ...] = ()
     """Arguments it cannot do without."""
     takes: tuple[str, ...] = ()
     """Further arguments."""
     grant: str = READ
-    """What a key needs for it."""
+    """The grant that a key needs for it."""
     write: Callable[[Ledger, Given], Any] | None = None
     """Writes, where it does."""
     about: Callable[[Given], Mapping[str, Any]] = lambda given: {}
-    """The arguments by which a key's grants are looked at."""
+    """The arguments that a key's grants are checked against."""
     relates: Callable[[Given], Iterator[Mapping[str, Any]]] = lambda given: iter(())
-    """The relations it makes, and entities it names by id; each needs the grants that REST asks for it."""
+    """The relations it makes, and entities it names by id; each needs the same grants as in REST."""
     tests: bool = False
     """Whether it says whether values fit a condition, so that a key needs `read` as well."""
     soon: Callable[[Past, Given, Any], dict[str, Any] | None] = lambda past, given, done: None
     """Gives the answer where that takes less than handing it to a thread, from the same as `answer`; else `None`."""
     empty: Mapping[str, Any] | None = None
-    """The answer where the entity it asks about is not known; none where that is an error."""
+    """The answer if its entity is unknown; None if that is an error."""
 
 
-def checked(verb: Verb, body: Any) -> Given:
-    """Return the arguments of a call; what is unknown, missing or of another type is refused at once."""
+def checked(verb: ClientCall, body: Any) -> Given:
+    """Return the arguments of a call; unknown, missing and invalid ones are refused at once."""
     if not isinstance(body, dict):
         raise Refused([Fault("(body)", f"expected an object, got {shown(body)}", "Send a JSON object.")])
     faults = []
@@ -83,7 +83,7 @@ def checked(verb: Verb, body: Any) -> Given:
 
 
 def from_query(arguments: Mapping[str, list[str]]) -> Given:
-    """Return the arguments in an address: numbers, true and false, lists and objects as they are meant."""
+    """Return the arguments in a query string with their types: numbers, true and false, lists and objects."""
     return {name: _meant(name, values[-1]) for name, values in arguments.items()}
 
 
@@ -93,7 +93,7 @@ def _meant(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return text  # the check says what it should be
+        return text  # the check states the expected type
 
 
 _TYPES: Final[Mapping[str, type]] = {
@@ -113,7 +113,7 @@ _WORDS: Final = {int: "a whole number", list: "a list", dict: "an object", bool:
 
 
 def window(given: Given) -> tuple[int, int]:
-    """Return how many are asked for, and after how many."""
+    """Return the page size and the offset."""
     return min(given.get("limit", LIMIT), LIMIT_MAX), given.get("offset", 0)
 
 

@@ -1,4 +1,4 @@
-"""Changes: corrections, deletions, merges and splits as Neotoma's clients ask for them."""
+"""Changes: corrections, deletions, merges and splits as calls of Neotoma's clients."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _recorded(past: Past, report: Any) -> str | None:
 
 
 def split(ledger: Ledger, given: Given) -> dict[str, Any]:
-    """State observations that fit a condition about another entity, and withdraw them here."""
+    """State observations that match a condition about another entity, and withdraw them here."""
     new = given["new_entity"]
     faults = [
         Fault(f"new_entity/{name}", f"got {shown(new.get(name))}", "Send text.")
@@ -123,7 +123,7 @@ def split(ledger: Ledger, given: Given) -> dict[str, Any]:
     kind, key = (target.type, target.key) if target else (type_of(new["entity_type"]), new["canonical_name"])
     reason = given.get("reason") or f"split to {kind}/{key}"
     fits = _predicate(given["predicate"])
-    kept = _standing(reads.observations(ledger.context, source), reason)
+    kept = _live_statements(reads.observations(ledger.context, source), reason)
     moved = [item for item in kept if fits(item)]
     once = given["idempotency_key"]
     if not moved or len(moved) == len(kept):
@@ -154,15 +154,15 @@ def split_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, An
     }
 
 
-def _standing(kept: Iterable[Stored], reason: str) -> list[Stored]:
-    """Return the statements that nobody withdrew, or only this split, which may be sent again."""
+def _live_statements(kept: Iterable[Stored], reason: str) -> list[Stored]:
+    """Return the statements that are live, or withdrawn only by this split, which may be sent again."""
     retractions = [item.observation for item in kept if item.observation.op == "retract"]
     others = {name for said in retractions if said.optional.get("reason") != reason for name in said.replaces}
     return [item for item in kept if item.observation.op in STATING and item.observation.digest not in others]
 
 
 def _predicate(said: Given) -> Callable[[Stored], bool]:
-    """Return whether an observation fits all that a split asks for."""
+    """Return True if an observation matches all conditions of a split."""
     since, sources = said.get("observed_at_gte"), said.get("source_id_in")
     field = said.get("observation_field_equals")
     faults = []

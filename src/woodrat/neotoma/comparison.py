@@ -1,7 +1,7 @@
-"""Comparison: the snapshots of a Neotoma database beside what is believed here, and why they differ.
+"""Comparison: the snapshots of a Neotoma database beside the state here, and the reasons for differences.
 
-State there depends on row ids, and later writes override corrections. Here neither is so: differences are expected,
-and each is given the rule that chooses the value here.
+State there depends on row ids, and later writes override corrections. Here neither is so: differences are expected, and
+each one gets the rule that chooses the value here.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 OUTDATED: Final = "the snapshot there was not made again after a merge or split that moved observations"
 DIFFERENCES_MAX: Final = 10_000
-"""How many differences are listed; all are counted."""
+"""Most listed differences; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Record):
-    """A value that is another one here."""
+class SnapshotDifference(Record):
+    """A value that differs here."""
 
     entity: str
     """The entity here."""
@@ -49,27 +49,27 @@ class Difference(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Record):
-    """What a comparison of all snapshots came to."""
+class SnapshotComparison(Record):
+    """The result of comparing all snapshots."""
 
     snapshots: int
-    """How many snapshots the database has."""
+    """Number of snapshots in the database."""
     same: int
-    """How many are the same here."""
+    """Number of equal ones here."""
     differing: int
-    """How many values, or whole entities, are not."""
+    """Number of values, or whole entities, that differ."""
     reasons: Mapping[str, int]
-    """How many differ for each reason."""
-    differences: tuple[Difference, ...]
+    """Number of differences by reason."""
+    differences: tuple[SnapshotDifference, ...]
     """The differences."""
 
 
-def compare(ledger: Ledger, database: Database, progress: Progress | None = None) -> Comparison:
-    """Compare every snapshot of a database with what is believed here."""
+def compare(ledger: Ledger, database: Database, progress: Progress | None = None) -> SnapshotComparison:
+    """Compare every snapshot of a database with the state here."""
     importer = Importer(ledger, database)
     importer.name_entities()
     moved, policies = _moved(database), _policies(database)
-    found: list[Difference] = []
+    found: list[SnapshotDifference] = []
     reasons: dict[str, int] = {}
     same = done = 0
     whole = database.count("entity_snapshots")
@@ -82,7 +82,7 @@ def compare(ledger: Ledger, database: Database, progress: Progress | None = None
         done += 1
         if progress is not None:
             progress(done, whole)
-    return Comparison(done, same, sum(reasons.values()), dict(sorted(reasons.items())), tuple(found))
+    return SnapshotComparison(done, same, sum(reasons.values()), dict(sorted(reasons.items())), tuple(found))
 
 
 def _moved(database: Database) -> dict[str, str]:
@@ -114,23 +114,25 @@ def _differences(
     row: Mapping[str, Any],
     moved: Mapping[str, str],
     policies: Mapping[str, Mapping[str, str]],
-) -> Iterator[Difference]:
+) -> Iterator[SnapshotDifference]:
     id = row["entity_id"]
     there = parsed(row["snapshot"])
     there = there if isinstance(there, dict) else {}
     ref = importer.refs.get(id)
     if ref is None:
-        yield Difference("", id, "", there, None, "the database has a snapshot without an entity or an observation")
+        yield SnapshotDifference(
+            "", id, "", there, None, "the database has a snapshot without an entity or an observation"
+        )
         return
     try:
         snapshot = ledger.show(ref)
     except NotFound:
-        yield Difference(str(ref), id, "", there, None, "the entity is not here: import the database first")
+        yield SnapshotDifference(str(ref), id, "", there, None, "the entity is not here: import the database first")
         return
     if snapshot.deleted:
         if there:
-            reason = "it was deleted, and here only a restore takes that back: what is said later does not"
-            yield Difference(str(ref), id, "", there, None, reason)
+            reason = "it was deleted, and here only a restore undoes that: later observations do not"
+            yield SnapshotDifference(str(ref), id, "", there, None, reason)
         return
     here = {**snapshot.fields, **_fragments(snapshot)}
     shown = shapes.fields(snapshot)
@@ -140,7 +142,7 @@ def _differences(
         if not _equal(there[name], here.get(name)) and not _equal(there[name], shown.get(name)):
             policy = policies.get(row["entity_type"], {}).get(name, "latest")
             reason = OUTDATED if outdated else _reason(snapshot, name, there[name], said, policy)
-            yield Difference(str(ref), id, name, there[name], here.get(name), reason)
+            yield SnapshotDifference(str(ref), id, name, there[name], here.get(name), reason)
 
 
 def _fragments(snapshot: Snapshot) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def _fragments(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Return whether two values are the same; elements of a list may stand in any order."""
+    """Return True if two values are the same; the order of list elements does not matter."""
     if isinstance(one, list) and isinstance(other, list):
         return sorted(map(repr, one)) == sorted(map(repr, other))
     return bool(one == other)
@@ -165,7 +167,7 @@ def _reason(snapshot: Snapshot, name: str, there: Any, said: list[Observation], 
     claims = [one for one in said if name in (one.fields or {})]
     winner = next((one for one in claims if one.id == origin.observation), None)
     if winner is not None and winner.op == "correct":
-        return "a correction holds here until it is corrected or withdrawn, whatever is said later"
+        return "a correction holds here until it is corrected or withdrawn, whatever is observed later"
     if str(origin.policy) in COLLECTIONS:
         return f"{origin.policy}: elements of all observations are kept here, not those of one"
     if winner is not None and any(

@@ -1,4 +1,4 @@
-"""Counting: how many entities there are, from the rows of what lists show."""
+"""Counting: numbers of entities, from the rows that lists use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def entities(context: Context, entity_type: str | None, is_wanted: Callable[[str], bool]) -> int:
-    """Return how many entities a list has, of one type or of all that are wanted; relations are none of them."""
+    """Return the number of entities in a list, of one type or of all wanted ones, without relations."""
     counts, _ = by_type(context, entity_type)
     return sum(count for kind, count in counts.items() if is_wanted(kind))
 
 
 def by_type(context: Context, entity_type: str | None = None) -> tuple[dict[str, int], int]:
-    """Return how many entities there are of each type, or of one, and how many relations; deleted ones do not count."""
+    """Return the number of entities of each type, or of one, and of relations; deleted ones do not count."""
     counts: dict[str, int] = {}
     all_relations = 0
     with open_reader(context) as reader:

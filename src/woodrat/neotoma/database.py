@@ -1,7 +1,7 @@
 """Database: the SQLite file of a Neotoma server, read in one transaction and never written to.
 
-Everything about the file is looked at before anything is imported: that it is whole, that it is Neotoma's, and that it
-has the tables and columns of a version whose meaning is known.
+The file is checked completely before anything is imported: that it is undamaged, that it is Neotoma's, and that it has
+the tables and columns of a known version.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ DERIVED: Final = frozenset(
 )
 """Tables that Neotoma makes of others, or that steer its own work."""
 ACCOUNTS: Final = ("mcp_oauth_", "auth_", "local_auth_", "sandbox_", "sqlite_", "overflow_")
-"""How tables begin that hold logins and the like, which are never read."""
+"""Prefixes of tables with logins and the like, which are never read."""
 OLDER: Final = frozenset({"records", "record_relationships", "payload_submissions", "interpretation_runs"})
-"""Tables of versions that are no longer known."""
+"""Tables of versions that are no longer supported."""
 
 
 class Database:
@@ -65,7 +65,7 @@ class Database:
             for name in self._columns
             if name not in {*NEEDED, *OPTIONAL, *DERIVED, *OLDER} and not name.startswith(ACCOUNTS)
         )
-        """Tables that nobody here knows."""
+        """Unknown tables."""
 
     def rows(self, table: str, order: str = "id") -> Iterator[dict[str, Any]]:
         """Yield the rows of a table that belong to the user, JSON columns as text."""
@@ -78,7 +78,7 @@ class Database:
             yield dict(zip(names, row, strict=True))
 
     def count(self, table: str) -> int:
-        """Return how many rows of a table belong to the user."""
+        """Return the number of rows of a table that belong to the user."""
         if table not in self._columns:
             return 0
         where = "WHERE user_id = :user OR user_id IS NULL" if self.user is not None else ""
@@ -86,7 +86,7 @@ class Database:
         return int(found.fetchone()[0])
 
     def file_of(self, source: Mapping[str, Any]) -> bytes | None:
-        """Return the content of a source, where its file is beside the database and is what it was."""
+        """Return the content of a source if its file is beside the database and unchanged."""
         from hashlib import sha256
 
         named = source.get("storage_url")
@@ -105,7 +105,7 @@ class Database:
 
 @contextmanager
 def opened(path: str, user: str | None = None) -> Iterator[Database]:
-    """Open a database for reading; what cannot be imported is refused, with everything that is wrong."""
+    """Open a database for reading; a database that cannot be imported is refused, with all reasons."""
     if not os.path.isfile(path):
         raise NotFound(f"There is no file {path}. {NOTHING_IMPORTED} Name the database of a Neotoma server.", {})
     with open(path, "rb") as file:
@@ -140,7 +140,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
 
 
 def _check(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a database that is not Neotoma's, or of a version whose tables are not known."""
+    """Refuse a database that is not Neotoma's, or that has tables of an unknown version."""
     tables = set(_tables(connection))
     missing = sorted(NEEDED.keys() - tables)
     if len(missing) == len(NEEDED):
@@ -158,7 +158,7 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _user(connection: sqlite3.Connection, stated: str | None) -> str | None:
-    """Return whose rows are imported: the one user of a file, or the one that is named."""
+    """Return the user whose rows are imported: the only one of a file, or the named one."""
     found = connection.execute("SELECT DISTINCT user_id FROM observations WHERE user_id IS NOT NULL ORDER BY user_id")
     users = [row[0] for row in found]
     if stated is not None:
@@ -168,7 +168,7 @@ def _user(connection: sqlite3.Connection, stated: str | None) -> str | None:
             raise Refused([Fault("user", problem, remedy)], NOTHING_IMPORTED)
         return stated
     if len(users) > 1:
-        remedy = f"Name one with --user, and import each into a tenant of its own: {', '.join(users)}."
+        remedy = f"Name one with --user, and import each into a separate tenant: {', '.join(users)}."
         raise Refused([Fault("user", f"the file has data of {len(users)} users", remedy)], NOTHING_IMPORTED)
     return users[0] if users else None
 
@@ -179,7 +179,7 @@ def _damaged(path: str, why: object) -> Refused:
 
 
 def _failed(path: str, error: sqlite3.Error) -> WoodratError:
-    """Return what an error of SQLite means."""
+    """Return the refusal for an error of SQLite."""
     text = str(error)
     if "locked" in text or "busy" in text:
         remedy = "Stop the Neotoma server, or import a copy of the file."
@@ -190,7 +190,7 @@ def _failed(path: str, error: sqlite3.Error) -> WoodratError:
 
 
 def parsed(text: Any) -> Any:
-    """Return what a JSON column says; text that is no JSON stands for itself."""
+    """Return the value of a JSON column; text that is not JSON unchanged."""
     if not isinstance(text, str):
         return text
     try:

@@ -13,12 +13,12 @@ from woodrat.server.requests import JSON, Exchange
 
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
-    from woodrat.neotoma.calls import Verb
+    from woodrat.neotoma.calls import ClientCall
     from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
 
 PREFIX: Final = b"/neotoma/"
-"""What the addresses begin with."""
+"""The prefix of all paths."""
 
 ERROR_CODES: Final = {
     "refused": "VALIDATION_ERROR",
@@ -31,12 +31,12 @@ ERROR_CODES: Final = {
 """What our codes are called there."""
 
 CONFLICT: Final = 409
-"""The status of what another write came before."""
+"""The status if another write came first."""
 OCTETS: Final = b"application/octet-stream"
 STATUS_CODES: Final = {401: "AUTH_REQUIRED", 501: "NOT_OFFERED"}
-"""What is called by its status."""
+"""Neotoma's error codes by status."""
 KEY_USED: Final = "ERR_IDEMPOTENCY_MISMATCH"
-"""What the second use of a key, for other content, is called there."""
+"""Neotoma's error code for a key used again with other content."""
 
 
 class NeotomaEndpoint:
@@ -45,11 +45,11 @@ class NeotomaEndpoint:
     name, path = "neotoma", PREFIX
 
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
-        """Answer one call of a client; who it is is asked first."""
+        """Answer one call of a client, after authentication."""
         try:
             found = await _called(exchange, gateway.callers.of(exchange), gateway)
             if isinstance(found, bytes):
-                await exchange.send(found, OCTETS)  # a file: data, whatever it looks like
+                await exchange.send(found, OCTETS)  # a file: bytes of any media type
             else:
                 await exchange.answer(found)
         except WoodratError as error:
@@ -87,12 +87,12 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
     if exchange.method == "POST" and exchange.content_type() != JSON:
         raise Rejected(415, f"content-type: {NOTHING_DONE} Send {JSON.decode()}.")
     if not caller.holds(verb.grant):
-        gateway.allow(caller, address, verb.grant, {})  # before anything is read of the body
+        gateway.allow(caller, address, verb.grant, {})  # before the body is read
     if exchange.method == "GET":
         said: Any = from_query(requests.query(exchange.query_string))
     else:
-        limits = gateway.intake.limits_of(verb.write is not None)
-        said = await gateway.intake.take(exchange, caller, limits, _document)
+        limits = gateway.body_reader.limits_of(verb.write is not None)
+        said = await gateway.body_reader.take(exchange, caller, limits, _document)
     given = checked(verb, {**said, **found.arguments} if isinstance(said, dict) else said)
     ledger, change = gateway.ledger(caller), verb.write
     ledger = ledger if change is None else types.offered(ledger)
@@ -123,7 +123,7 @@ async def _called(exchange: Exchange, caller: Caller, gateway: HttpGateway) -> A
 
 
 def _no_call(method: str, address: str) -> WoodratError:
-    """Return the error for what cannot be called: another method, something not offered, or nothing known."""
+    """Return the error for an unusable path: wrong method, not offered, or unknown."""
     from woodrat.neotoma import call_table
 
     if (reason := call_table.reason(address)) is not None:
@@ -132,10 +132,12 @@ def _no_call(method: str, address: str) -> WoodratError:
         text = f"{method}: not a method here. {NOTHING_DONE} Use {' or '.join(allowed)}."
         return Rejected(405, text, ((b"allow", ", ".join(allowed).encode()),))
     known = ", ".join(sorted(call_table.POSTS))
-    return NotFound(f"{shown(address)}: there is no such address or tool. {NOTHING_DONE} Call one of {known}.")
+    return NotFound(f"{shown(address)}: unknown address or tool. {NOTHING_DONE} Call one of {known}.")
 
 
-async def _written(caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: Verb, given: dict[str, Any]) -> Any:
+async def _written(
+    caller: Caller, gateway: HttpGateway, ledger: Ledger, verb: ClientCall, given: dict[str, Any]
+) -> Any:
     """Write, and return the whole answer; that of one entity, on the loop itself where that is quick."""
     assert verb.write is not None, "only writes come here"
     done = await gateway.write(caller, partial(verb.write, ledger, given))

@@ -24,7 +24,7 @@ BOOKKEEPING: Final = frozenset(
         *("tool_invocation", "tool_invocation_failure"),
     }
 )
-"""Types of what agents write about themselves."""
+"""Types of records that agents write about themselves."""
 
 
 def entities(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _words(given: Given) -> str | None:
 
 
 def _types(given: Given) -> Callable[[str], bool]:
-    """Return whether a type is one of those that are asked for."""
+    """Return True if a type is among the requested ones."""
     wanted = {neotoma_names.type_of(str(name)) for name in given.get("entity_types", ())}
     left_out = BOOKKEEPING if given.get("exclude_bookkeeping") and "entity_type" not in given else frozenset()
     return lambda kind: kind not in left_out and (not wanted or kind in wanted)
@@ -83,7 +83,7 @@ def _conditions(given: Given) -> Mapping[str, Any]:
 
 
 def _fulfils(snapshot: Snapshot, conditions: Mapping[str, Any]) -> bool:
-    """Return whether an entity has the values that are asked for."""
+    """Return True if an entity matches the requested values."""
     fields = shapes.fields(snapshot) if conditions else {}
     return all(
         _OPERATORS[condition["op"]](_followed(fields, name), condition["value"])
@@ -92,7 +92,7 @@ def _fulfils(snapshot: Snapshot, conditions: Mapping[str, Any]) -> bool:
 
 
 def _followed(value: Any, path: str) -> Any:
-    """Return the member that a path with dots leads to; None where there is none."""
+    """Return the member at a dotted path; None if there is none."""
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
@@ -107,7 +107,7 @@ def _text(value: Any) -> str:
 
 
 def _before(value: Any, wanted: Any, *, or_same: bool) -> bool:
-    """Return whether a value is below another: as numbers where both are, else as text."""
+    """Return True if a value is below another: as numbers if both are, else as text."""
     if value is None or wanted is None:
         return False
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, wanted))
@@ -131,11 +131,11 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "contains": _contains,
     "contains_word": lambda value, wanted: value is not None and _text(wanted).lower() in _text(value).lower().split(),
 }
-"""What a condition on a field may ask."""
+"""Operators of a condition on a field."""
 
 
 def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
-    """Return what entities are sorted by: a name, a time or a field, as text; without it the order of a list here."""
+    """Return the sort key of entities: a name, a time or a field, as text; default: the order of lists here."""
     stated, way = given.get("sort_by"), given.get("sort_order", "asc")
     known = ("entity_id", "canonical_name", "last_observation_at", "observation_count", "submitted_at")
     faults = []
@@ -160,7 +160,7 @@ def _order(past: Past, given: Given) -> Callable[[Snapshot], Any] | None:
 
 
 def _all(past: Past, given: Given, at_a_time: int = PAGE) -> Iterator[Snapshot]:
-    """Yield the entities of a type or with some words, read so many at a time, as far as they are taken."""
+    """Yield the entities of a type or with some words, page by page, as they are consumed."""
     words, kind = _words(given), given.get("entity_type")
     where = _where(given)
     descending = given.get("sort_order") == "desc"
@@ -178,9 +178,9 @@ def _all(past: Past, given: Given, at_a_time: int = PAGE) -> Iterator[Snapshot]:
 
 
 def _where(given: Given) -> dict[str, Any] | None:
-    """Return those conditions on fields that an index answers, wide enough: what comes is looked at again.
+    """Return the conditions on fields that an index can answer, relaxed if necessary: results are filtered again.
 
-    A number may be stored as text and asked for as a number, or the other way round.
+    A number may be stored as text and queried as a number, or the reverse.
     """
     shown_as_text = {name for names in packs.text_collections(packs.NEOTOMA).values() for name in names}
     found: dict[str, Any] = {}
@@ -194,7 +194,7 @@ def _where(given: Given) -> dict[str, Any] | None:
 
 
 def _spellings(value: Any) -> Iterator[Any]:
-    """Yield a value, and what it is as text or as JSON."""
+    """Yield a value, and its forms as text or as JSON."""
     yield value
     if isinstance(value, str):
         try:
@@ -231,9 +231,9 @@ def by_identifier(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def _identified(past: Past, words: str, kind: str | None, by: str | None) -> Snapshot | None:
-    """Return the entity that an id, a reference, a key or an identifying value means, exactly but for letter case.
+    """Return the entity with an id, a reference, a key or an identifying value; only letter case may differ.
 
-    With `by` it is the one with the value in that field.
+    With `by`, the entity with the value in that field.
     """
     for ref in () if by else (words, f"{kind}/{words}" if kind else None):
         if ref is not None and (ref.startswith("ent_") or "/" in ref):
@@ -265,13 +265,13 @@ def _identified(past: Past, words: str, kind: str | None, by: str | None) -> Sna
 
 
 def snapshot(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """One entity, also as it was known (`at_ingested`) or true (`at`) at a time."""
+    """One entity, also as known (`at_ingested`) or true (`at`) at a time."""
     known, true = moment(given, "at_ingested"), moment(given, "at")
     then = past if known is None and true is None else past.at(known, valid_at=true)
-    return shapes.whole(then, _standing(then, given["entity_id"]))
+    return shapes.whole(then, _live_entity(then, given["entity_id"]))
 
 
-def _standing(past: Past, ref: str) -> Snapshot:
+def _live_entity(past: Past, ref: str) -> Snapshot:
     """Return an entity that is not deleted."""
     found = past.show(ref)
     if found.deleted:
@@ -302,8 +302,8 @@ def field_provenance(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def one(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return one entity with how many observations it has."""
-    return shapes.whole(past, _standing(past, given["entity_id"]))
+    """Return one entity with its number of observations."""
+    return shapes.whole(past, _live_entity(past, given["entity_id"]))
 
 
 def edges(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -332,7 +332,7 @@ def duplicates(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def neighborhood(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return an entity with its relationships, neighbours, observations and what was seen of it; or a source."""
+    """Return an entity with its relationships, neighbours, observations and events; or a source."""
     if given.get("node_type") == "source":
         return {
             "node_id": given["node_id"],

@@ -1,8 +1,8 @@
-"""Import: what a Neotoma database holds becomes entries of a log.
+"""Import: the contents of a Neotoma database become entries of a log.
 
-Every row becomes the same entry whenever it is imported: keys come from what was first said of an entity, times,
-priorities and agents from the row, and ids from row ids. So a second import adds nothing, and one that was interrupted
-goes on. Rows are written in batches, in the order of their times.
+Every row becomes the same entry in every import: keys come from the first observation of an entity, times, priorities
+and agents from the row, and ids from row ids. So a second import adds nothing, and an interrupted one continues.
+Rows are written in batches, in the order of their times.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ AGENT: Final = "neotoma"
 CORRECTION_PRIORITY: Final = 1_000
 """From this priority on an observation corrects others there."""
 BATCH: Final = 500
-"""How many rows one write takes."""
+"""Rows per write."""
 PROBLEMS_MAX: Final = 1_000
-"""How many rows that could not be kept are named; all are counted."""
+"""Most rows listed by name among those that could not be kept; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedDatabase(Record):
-    """What came of importing a Neotoma database."""
+    """The result of importing a Neotoma database."""
 
     rows: Mapping[str, int]
-    """How many rows each table has."""
+    """Number of rows by table."""
     added: int
-    """How many entries the log gained."""
+    """Number of new entries in the log."""
     apart: int
-    """How many entities share an identifying value with an earlier one, and so have their old id in their key."""
+    """Number of entities that share an identifying value with an earlier one, and so have their old id in their key."""
     not_kept: int
-    """How many rows, or values of rows, could not be kept as they are."""
+    """Number of rows, or values of rows, that could not be kept unchanged."""
     problems: tuple[str, ...]
-    """What they are and what became of them."""
+    """Their names and their treatment."""
     unread: tuple[str, ...]
     """Tables of the file that are not Neotoma's."""
     position: int
@@ -80,7 +80,7 @@ class Importer:
         """The entities here, by the id they had."""
 
     def run(self) -> ImportedDatabase:
-        """Import everything; what was imported before is left as it is."""
+        """Import everything; already imported rows stay unchanged."""
         before = self._ledger.position
         rows = {name: self._database.count(name) for name in (*NEEDED, *OPTIONAL) if name != "entity_snapshots"}
         self._whole = sum(rows.values())
@@ -113,7 +113,7 @@ class Importer:
             self._progress(min(self._done, self._whole), self._whole)
 
     def _say(self, said: Iterable[tuple[Observation | None, int]]) -> None:
-        """Write observations in batches; each comes with how many rows it stands for."""
+        """Write observations in batches; each has the number of its rows."""
         batch: list[Observation] = []
         rows = 0
 
@@ -175,12 +175,12 @@ class Importer:
             self._write(plan, len(rows))
 
     def _content(self, row: dict[str, Any]) -> tuple[bytes, bytes]:
-        """Return the digest and the content of a source; without its file, the row stands for it."""
+        """Return the digest and the content of a source; without its file, the row replaces it."""
         content = self._database.file_of(row)
         if content is None or len(content) > SOURCE_BYTES_MAX:
             why = "is too long" if content is not None else "is not beside the database, or has changed"
             if row.get("storage_url") and not str(row["storage_url"]).startswith("internal://"):
-                self._lost(f"source {row['id']}: its file {why}; what the database says of it is kept instead")
+                self._lost(f"source {row['id']}: its file {why}; its database row is kept instead")
             content = form.encode({name: value for name, value in row.items() if isinstance(value, str)})
         found = source_digest(content)
         self._sources[row["id"]] = found
@@ -228,7 +228,7 @@ class Importer:
     # ------------------------------------------------------------------------------------------------------- entities
 
     def name_entities(self) -> None:
-        """Give each entity its key: what its first observation says makes it, as at /neotoma."""
+        """Give each entity its key: the key made from its first observation, as at /neotoma."""
         first: dict[str, dict[str, Any]] = {}
         for row in self._database.rows("observations", "observed_at, id"):
             fields = parsed(row["fields"])
@@ -252,7 +252,7 @@ class Importer:
         return found or (canonical if isinstance(canonical, str) and canonical else id)
 
     def _kind(self, stated: Any) -> str:
-        """Return a type as it is written here; one that cannot be a type begins with `type_`."""
+        """Return a type in its form here; an invalid one gets the prefix `type_`."""
         found = names.type_of(str(stated))
         return found if not ids.ref_faults(found, "x") else f"type_{found}" if found.isascii() else "type_unnamed"
 
@@ -288,7 +288,7 @@ class Importer:
                 ref = self.refs[row["entity_id"]]
                 fields = parsed(row["fields"])
                 if not isinstance(fields, dict):
-                    self._lost(f"observation {row['id']}: its fields are no JSON object; left out")
+                    self._lost(f"observation {row['id']}: its fields are not a JSON object; left out")
                     yield None, 1
                     continue
                 about = self._about(row, f"observation {row['id']}")
@@ -300,7 +300,7 @@ class Importer:
                     continue
                 kept = self._fields(ref.type, fields, f"observation {row['id']}")
                 if not kept:
-                    self._lost(f"observation {row['id']}: it says nothing; left out")
+                    self._lost(f"observation {row['id']}: it states nothing; left out")
                     yield None, 1
                     continue
                 others = elements.others(ref, kept)
@@ -334,14 +334,18 @@ class Importer:
         self._say(said())
 
     def _fields(self, kind: str, fields: Mapping[str, Any], what: str) -> dict[str, Any]:
-        """Return the fields of a row as they are stored here: single elements as lists, misfits apart."""
+        """Return the fields of a row in their stored form here: single elements as lists, values of a wrong type
+        separately.
+        """
         kept: dict[str, Any] = {}
         sent: Any = redaction.sent(dict(fields), self._ledger.context.hidden)
         for name, value in sent.items():
             if value is None:
-                self._lost(f"{what}: {name} is null, which clears a field there; here nothing is said of it")
+                self._lost(f"{what}: {name} is null, which clears a field there; here it is omitted")
             elif form.faults(value) or name in ("entity_type", "$"):
-                self._lost(f"{what}: {name} is kept as text in {names.FRAGMENTS}, since no ledger takes it as it is")
+                self._lost(
+                    f"{what}: {name} is kept as text in {names.FRAGMENTS}, since a ledger cannot store it unchanged"
+                )
                 kept.setdefault(names.FRAGMENTS, {})[name] = repr(value)
             else:
                 kept[name] = value
@@ -350,7 +354,7 @@ class Importer:
             return kept
         kept |= dict.fromkeys(kept.keys() & schema.redacted, REDACTED)
         for name in names.misfits(schema, kept):
-            self._lost(f"{what}: {name} is of another type than its schema says; kept in {names.FRAGMENTS}")
+            self._lost(f"{what}: {name} is of another type than in its schema; kept in {names.FRAGMENTS}")
             kept.setdefault(names.FRAGMENTS, {})[name] = kept.pop(name)
         for name, value in kept.items():
             if str(schema.policy_of(name)) in COLLECTIONS and not isinstance(value, list):
@@ -371,7 +375,7 @@ class Importer:
         }
 
     def _made(self, ref: Ref, op: str, what: str, about: Mapping[str, Any], **parts: Any) -> Observation | None:
-        """Return an observation; one that no ledger takes is left out."""
+        """Return an observation; None if a ledger would refuse it."""
         told = dict(about)
         if op in (DELETE, RESTORE):
             told.pop("priority")
@@ -382,7 +386,7 @@ class Importer:
             return None
 
     def _agent(self, row: Mapping[str, Any]) -> str:
-        """Return who wrote a row: what it says of its agent, else Neotoma itself."""
+        """Return the author of a row: its agent if it names one, else Neotoma itself."""
         said = parsed(row.get("provenance"))
         for name in ("agent_sub", "client_name", "agent_thumbprint"):
             stated = said.get(name) if isinstance(said, dict) else None
@@ -391,12 +395,12 @@ class Importer:
         return AGENT
 
     def _time(self, text: Any) -> str:
-        """Return a time in fixed width; one that is none is the beginning of time, and told of."""
+        """Return a time in fixed width; an invalid time becomes the start of 1970, and is reported."""
         stated = str(text).replace(" ", "T")
         for attempt in (stated, f"{stated}Z", f"{stated}T00:00:00Z"):
             if moment.fault(attempt) is None:
                 return moment.parse(attempt)
-        self._lost(f"time {text!r}: is none; 1970 stands for it")
+        self._lost(f"time {text!r}: invalid; 1970 replaces it")
         return moment.from_micros(0)
 
     # -------------------------------------------------------------------------------------- relationships and merges
@@ -448,7 +452,7 @@ class Importer:
                 self._lost(f"merge {row['id']}: left out: {error}")
 
     def _import_splits(self) -> None:
-        """Keep who split what: the observations stand where the split left them."""
+        """Record the agent of a split: the observations are where the split left them."""
 
         def said() -> Iterator[tuple[Observation | None, int]]:
             for row in self._database.rows("entity_splits", "created_at, id"):
@@ -469,14 +473,14 @@ class Importer:
 
 
 class _Elements:
-    """Elements that were said so far of collections: a correction of one takes out all that it does not name."""
+    """Elements of collections so far: a correction of one removes all elements that it does not name."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._said: dict[tuple[Ref, str], dict[bytes, Any]] = {}
 
     def others(self, ref: Ref, fields: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the elements said before that these fields do not name, by field, and take in those they do."""
+        """Return the earlier elements that these fields do not name, by field, and add those they do."""
         schema = types.of_pack(self._ledger, ref.type) or types.own_schema(self._ledger, ref.type)
         found: dict[str, list[Any]] = {}
         for name, value in fields.items() if schema is not None else ():

@@ -1,4 +1,4 @@
-"""Lists: observations, what was seen when, sources, readings, recent changes and counts."""
+"""Lists: observations, events, sources, interpretations, recent changes and counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 WRITE_MAX: Final = 10_000
-"""Of how many entries after the first a write's observations are looked for."""
+"""Entries after the first one of a write to search for its observations."""
 
 
 def observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def observations(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def _sought(past: Past, given: Given) -> Iterable[Stored]:
-    """Return the observations that are asked for, wide enough: one by its id, those of an entity or a write, or all."""
+    """Return candidates for the requested observations: one by its id, those of an entity or a write, or all."""
     named = given.get("observation_id") or given.get("source_id", "")
     if not named.startswith("obs_"):
         return reads.observations(past.context, given.get("entity_id"))
@@ -56,7 +56,7 @@ def _sought(past: Past, given: Given) -> Iterable[Stored]:
 
 
 def _written_with(reader: Reader, first: Stored) -> list[Stored]:
-    """Return the observations of the write that one was the first of: they stand one after the other, of one time."""
+    """Return the observations of the write that begins with this one: they are consecutive, with one time."""
     entries = reader.view.entries(first.position - 1, min(first.position + WRITE_MAX, reader.asof.position))
     kept: list[Stored] = []
     recorded: str | None = None
@@ -103,7 +103,7 @@ def _latest(past: Past, count: int) -> list[Stored]:
 
 
 def recent(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return what was recorded last."""
+    """Return the latest entries."""
     limit, offset = window({"limit": 50, **given})
     kept = _latest(past, offset + limit + 1)
     items = [
@@ -123,7 +123,7 @@ def recent(past: Past, given: Given, done: Any) -> dict[str, Any]:
 
 
 def source_list(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return sources as they were delivered, the latest first."""
+    """Return deliveries of sources, the latest first."""
     told = [shapes.source(past, item) for item in sources.deliveries(past.context)[::-1]]
     for name, member in (("search", "original_filename"), ("mime_type", "mime_type")):
         if name in given:
@@ -156,7 +156,7 @@ def source_named(past: Past, id: str) -> dict[str, Any]:
 
 
 def source_content(past: Past, given: Given, done: Any) -> bytes:
-    """Return the content of a source as it was received; of records that were stored, the first as JSON."""
+    """Return the content of a source as received; for stored records, the first as JSON."""
     said = shapes.observation_named(past, given["source_id"]) if given["source_id"].startswith("obs_") else None
     return sources.content(past.context, given["source_id"]) if said is None else _records(said)
 
@@ -166,7 +166,7 @@ def _records(said: Observation) -> bytes:
 
 
 def instance_policy(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return the policy that was stored for this instance; it is shown and not enforced."""
+    """Return the stored policy of this instance; it is shown and not enforced."""
     found = past.query(entity_type="instance_policy", limit=1).items
     if not found:
         return {"policy": None, "entity_id": None}

@@ -1,8 +1,8 @@
-"""Naming: how Neotoma's clients name types and entities, and what that is called here.
+"""Naming: maps Neotoma's names of types and entities to names here.
 
-An entity of a type without a schema goes by an identifying value, if its record has one. Otherwise the record is an
-entity of its own, known by all that it says, until somebody merges it: two things that happen to share a value are
-never taken for one. The order of names in a record plays no part.
+An entity of a type without a schema is identified by an identifying value, if its record has one. Otherwise the record
+is a separate entity, identified by all its values, until a merge: two things that happen to share a value are never
+treated as one. The order of names in a record plays no part.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 IDS: Final = ("id", "uuid", "external_id")
 """Fields that identify an entity of any type."""
 NAMES: Final = ("email", "name", "full_name", "title", "url")
-"""Fields that identify an entity of a type that goes by a name."""
+"""Fields that identify an entity of a type with names."""
 TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "tool_invocation": ("turn_key", "tool_name", "invoked_at"),
     "tool_invocation_failure": ("turn_key", "tool_name", "error_class", "observed_at"),
     "context_event": ("turn_key", "event", "observed_at"),
 }
-"""Types of its hooks that several fields identify together, as far as they are there."""
+"""Types of its hooks that several fields identify together, if present."""
 FRAGMENTS: Final = "raw_fragments"
-"""The field that holds values of another type than the pack says."""
+"""The field for values with another type than in the pack."""
 FIRST: Final[Mapping[str, tuple[str, ...]]] = {"conversation": ("conversation_id", "session_id")}
 """Types of its hooks that one of these fields identifies, before a title that many share."""
 ISSUERS: Final = ("vendor_name", "vendor", "merchant_name", "merchant", "supplier", "seller", "issuer", "account_id")
-"""Who gives a number, which another may give too: the first of them that a record has belongs to its number."""
+"""Fields that name the issuer of a number, since issuers reuse numbers: the first one present belongs to the key."""
 UNNAMED: Final = frozenset(
     {"bank_transaction", "expense", "invoice", "order", "payment", "purchase", "receipt", "transaction", "transfer"}
 )
@@ -56,17 +56,17 @@ DELIVERY: Final = frozenset(
         *("schema_version", "source_file", "source_id", "source_priority", "specificity_score", "stored_at", "user_id"),
     }
 )
-"""Fields that say how a record came here and not what it is about."""
+"""Fields about the origin of a record, not about its subject."""
 NOTHING: Final = frozenset(
     {"", "-", "?", "n/a", "na", "nil", "no name", "none", "null", "tbd", "undefined", "unknown", "unnamed", "untitled"}
 )
-"""Texts that stand for there being no value; none of them identifies anything."""
+"""Texts that mean "no value"; none of them identifies anything."""
 
 FOREIGN_ID: Final = "neotoma_id"
 """The field that holds the id an imported entity had in Neotoma."""
 
 TYPES_MAX: Final = 1_024
-"""How many types a process remembers as they are written here."""
+"""Size of the cache of type names in their form here."""
 
 _APART = re.compile(r"[^a-z0-9]+")
 _FOREIGN = re.compile(r"ent_[0-9a-f]{24}")
@@ -83,11 +83,11 @@ class Named(NamedTuple):
     record: Any
     """What is stored."""
     basis: str | None = None
-    """`target_id`, `stated`, `schema_rule`, `identifier` or `record`; none for what is refused."""
+    """`target_id`, `stated`, `schema_rule`, `identifier` or `record`; empty for a refused record."""
     rule: str | None = None
-    """The fields whose values make the key, where some do."""
+    """The fields whose values make the key, if any."""
     misfits: tuple[str, ...] = ()
-    """Fields whose values are of another type than the pack says, and so are kept apart."""
+    """Fields whose values have another type than in the pack, and so are kept separately."""
 
     def identity(self) -> dict[str, str]:
         """Return how the key was found, for an answer."""
@@ -97,12 +97,12 @@ class Named(NamedTuple):
 
 @lru_cache(maxsize=TYPES_MAX)
 def type_of(stated: str) -> str:
-    """Return a type as it is written here: in lower case, with `_` between its words."""
+    """Return a type in its form here: in lower case, with `_` between its words."""
     return _APART.sub("_", stated.lower()).strip("_") or stated
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with types as they are written here."""
+    """Return arguments with types in their form here."""
     told = dict(given)
     if isinstance(told.get("entity_type"), str):
         told["entity_type"] = type_of(told["entity_type"])
@@ -119,7 +119,7 @@ def known(given: dict[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(stated, str) and not ids.is_id("entity", stated) and "/" not in stated:
             remedy = "`entities/query` lists them."
-            raise NotFound(f"{name} {shown(stated)}: there is no such entity. Nothing was done. {remedy}")
+            raise NotFound(f"{name} {shown(stated)}: unknown entity. Nothing was done. {remedy}")
     return given
 
 
@@ -129,7 +129,7 @@ def has_foreign_ids(given: Mapping[str, Any]) -> bool:
 
 
 def resolved(past: Past, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with our ids of the entities that were imported; others are left as they are."""
+    """Return arguments with Woodrat's ids for imported entities; other ids unchanged."""
 
     def ours(part: Any) -> Any:
         if not isinstance(part, dict):
@@ -174,14 +174,14 @@ def record(ledger: Ledger, entity: Any) -> Named:
         return Named({**said, "$": {**stated, "key": ledger.show(target).entity.key}}, "target_id")
     schema = types.of_pack(ledger, kind)
     if (when := said.get("observed_at")) is not None and "observed_at" not in stated and _is_time(when):
-        # It says when the record was seen; a few published types have it as a field, too.
+        # It is the time of the observation; a few published types have it as a field, too.
         if schema is None or "observed_at" not in schema.properties:
             del said["observed_at"]
         stated = {**stated, "observed_at": when}
         said["$"] = stated
     own = types.own_schema(ledger, kind)
     if own is not None:
-        # By null its callers mean that there is nothing to say; a schema has no null unless it says so.
+        # Callers send null for "no value"; a schema has no null unless it says so.
         said = {name: value for name, value in said.items() if value is not None}
         fitting = [each.text for each in own.identity if key_by(each, said) is not None]
         if "key" in stated:
@@ -198,7 +198,7 @@ def record(ledger: Ledger, entity: Any) -> Named:
         said = {name: value for name, value in said.items() if value is not None and name not in apart}
         said |= {FRAGMENTS: apart} if apart else {}
     if basis != "stated":
-        # The ledger finds the same key mostly, and takes a record that states none at a glance.
+        # The ledger mostly finds the same key, and is fast for a record without one.
         rules = OPEN(kind) if own is None and schema is None else schema
         if stated or rules is None or quick_key(rules, said) != key:
             said = {**said, "$": {**stated, "key": key}}
@@ -206,7 +206,7 @@ def record(ledger: Ledger, entity: Any) -> Named:
 
 
 def key_of(ledger: Past, kind: str, fields: Mapping[str, Any]) -> str | None:
-    """Return the key of a record by its fields alone; none for one that says nothing."""
+    """Return the key of a record from its fields alone; None for an empty record."""
     own = types.own_schema(ledger, kind)
     for rule in () if own is None else own.identity:
         if (key := key_by(rule, fields)) is not None and not ids.ref_faults(kind, key):
@@ -220,7 +220,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
-    """Return the key of a record, how it was found and by which fields; no way for one that says nothing."""
+    """Return the key of a record, the method and the fields; no method for an empty record."""
     for rule in packs.identity(packs.NEOTOMA).get(kind, ()):
         names = [part.field for part in rule.parts]
         key = key_by(rule, {name: fields[name] for name in names if name in fields and _identifies(fields[name])})
@@ -234,10 +234,10 @@ def _identity(kind: str, fields: Mapping[str, Any]) -> tuple[str, str | None, st
 
 
 def misfits(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are of another type than the pack's schema says: they are kept apart."""
+    """Return the values with another type than in the pack's schema: they are kept separately."""
     found: dict[str, Any] = {}
     if schema.takes(fields):
-        return found  # what fits as a whole fits field by field
+        return found  # if the record is valid, every field is
     for name, value in fields.items():
         if value is not None and name in schema.properties:
             one = str(schema.policy_of(name)) in packs.COLLECTIONS and not isinstance(value, list)
@@ -249,14 +249,14 @@ def misfits(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
 def identifying(kind: str, fields: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the key that an identifying value makes of a record of a type without a schema, and its fields.
 
-    A value that cannot be a key, such as text of several lines, identifies nothing.
+    A value that cannot be a key, such as text of several lines, does not identify.
     """
     sound = {name: value for name, value in fields.items() if _identifies(value)}
     return next(((key, rule) for key, rule in _keys(kind, sound) if not ids.ref_faults(kind, key)), None)
 
 
 def _keys(kind: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys that values make, each with its fields, the one to be taken first."""
+    """Yield the keys that values make, each with its fields, in order of preference."""
     together = [name for name in TOGETHER.get(kind, ()) if name in fields]
     if len(together) > 1:
         yield form.serialise([fields[name] for name in together]).decode(), "+".join(together)
@@ -280,29 +280,29 @@ def _keys(kind: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def record_key(fields: Mapping[str, Any]) -> str | None:
-    """Return the key of a record that nothing identifies: a digest of all it says, however it came here.
+    """Return the key of a record without identity: a digest of its content, whatever its origin.
 
-    None for one that says nothing, or that no ledger takes.
+    None for an empty record, or one that a ledger would refuse.
     """
     said = {name: value for name, value in fields.items() if name not in DELIVERY and value is not None}
     try:
         return f"record:{base32(digest('neotoma_record', form.encode(said)))[:ID_CHARACTERS]}" if said else None
     except Refused:
-        return None  # the ledger says what is wrong with it
+        return None  # the ledger reports its faults
 
 
 def _identifies(value: Any) -> bool:
-    """Return whether a value can identify anything: a number, or text that stands for a value."""
+    """Return True if a value can identify anything: a number, or text that means a value."""
     if isinstance(value, str):
         return value != REDACTED and value.strip().lower() not in NOTHING
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str:
-    """Return the key that one value makes, as our own rules make it."""
+    """Return the key from one value, by the same rules as elsewhere in Woodrat."""
     return value if isinstance(value, str) else form.serialise(value).decode()
 
 
 def _spelled(name: str, *values: Any) -> str:
-    """Return a key that holds the name of its field, so that the same text in another field makes another."""
+    """Return a key with the name of its field, so that the same text in another field makes another key."""
     return form.serialise([name, *values]).decode()

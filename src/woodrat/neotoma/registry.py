@@ -1,7 +1,7 @@
 """Registry: schemas as Neotoma's clients list, read, register and extend them.
 
 A schema there has field types, merge strategies and rules for the canonical name. Here it is a JSON Schema, and every
-one that is registered is in force at once.
+registered one is in force at once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ POLICIES: Final[Mapping[str, str]] = {
     "most_specific": "latest",
     "merge_array": "union",
 }
-"""What merge strategies are called here; there is no specificity here, so the latest holds."""
+"""Merge strategies and their policies here; specificity does not exist here, so the latest wins."""
 FIELD_TYPES: Final[Mapping[str, Any]] = {
     **{name: name for name in ("string", "number", "boolean", "array", "object")},
     "date": ["string", "integer"],
 }
-"""What types of fields are in JSON Schema."""
+"""Types of fields and their JSON Schema."""
 
 
 def listed(past: Past, given: Given, done: Any) -> dict[str, Any]:
-    """Return the schemas in force: those in the log, those of the pack, and built-in ones."""
+    """Return the schemas in force: of the log, of the pack, and built-in ones."""
     sought = str(given.get("search") or given.get("keyword") or "").lower()
     found: dict[str, Schema] = {**builtin.schemas(), **types.published()}
     found |= {schema.type: schema for schema in schemas.schemas(past.context)}
@@ -133,7 +133,7 @@ def _in_force(past: Past, kind: str) -> Schema:
 
 
 def _property(name: str, kind: Any, strategy: Any, faults: list[Fault]) -> dict[str, Any]:
-    """Return the subschema of a field; what is wrong with it is added to `faults`."""
+    """Return the subschema of a field; its faults are added to `faults`."""
     if kind is not None and not (isinstance(kind, str) and kind in FIELD_TYPES):
         faults.append(Fault(f"fields/{name}", f"got the type {shown(kind)}", f"Send one of {', '.join(FIELD_TYPES)}."))
     if strategy is not None and not (isinstance(strategy, str) and strategy in POLICIES):
@@ -145,7 +145,7 @@ def _property(name: str, kind: Any, strategy: Any, faults: list[Fault]) -> dict[
 
 
 def _rules(stated: Any, faults: list[Fault]) -> list[list[str]]:
-    """Return identity rules: a flat list is one rule of several fields, one with a composite has alternatives."""
+    """Return identity rules: a flat list is one rule of several fields, a list with a composite has alternatives."""
     if stated is None:
         return []
     if not isinstance(stated, list) or not stated:

@@ -22,14 +22,14 @@ Given = dict[str, Any]
 
 OUTGOING, INCOMING, BOTH = "outgoing", "incoming", "both"
 _DIRECTIONS: Final = {OUTGOING: OUTGOING, "outbound": OUTGOING, INCOMING: INCOMING, "inbound": INCOMING, BOTH: BOTH}
-"""What a direction is called, and what it means."""
+"""Names of directions, and their meanings."""
 ENDS: Final = ("relationship_type", "source_entity_id", "target_entity_id")
-"""What a relationship is known by."""
+"""Members that identify a relationship."""
 _SIDES: Final = (("source_entity_id", "start"), ("target_entity_id", "end"))
 
 
 def direction(given: Given) -> str:
-    """Return which way relationships are asked for."""
+    """Return the direction of the requested relationships."""
     stated = given.get("direction", BOTH)
     if stated not in _DIRECTIONS:
         problem = Fault("direction", f"got {shown(stated)}", f"Send one of {', '.join(_DIRECTIONS)}.")
@@ -38,7 +38,7 @@ def direction(given: Given) -> str:
 
 
 def fitting(past: Past, given: Given, depth: int = 1) -> tuple[Ref, list[Related]]:
-    """Return the entity that relationships are asked for, and those of the type and direction that were asked for."""
+    """Return the entity, and its relationships of the requested type and direction."""
     way = direction(given)
     start = past.show(given["entity_id"]).entity
     wanted = {str(name).lower() for name in given.get("relationship_types", ())}
@@ -52,7 +52,7 @@ def fitting(past: Past, given: Given, depth: int = 1) -> tuple[Ref, list[Related
 
 
 def listed(past: Past, given: Given, window: tuple[int, int]) -> dict[str, Any]:
-    """Return the relationships at an entity, or from one to another."""
+    """Return the relationships of an entity, or from one to another."""
     ends = [given[name] for name in ENDS[1:] if name in given]
     if "entity_id" not in given and not ends:
         remedy = "Send entity_id, source_entity_id or target_entity_id."
@@ -69,7 +69,7 @@ def listed(past: Past, given: Given, window: tuple[int, int]) -> dict[str, Any]:
 
 
 def every(past: Past, given: Given) -> dict[str, Any]:
-    """Return all relationships, or those of a type or at an end, by their keys."""
+    """Return all relationships, or those of a type or entity, by their keys."""
     ends = {name: past.show(given[name]).entity for name in ENDS[1:] if name in given}
     found: dict[str, dict[str, Any]] = {}
     for item in reads.related(past.context, next(iter(ends.values()))) if ends else _all(past, given):
@@ -129,7 +129,7 @@ def snapshot(past: Past, given: Given) -> dict[str, Any]:
 
 
 def told(past: Past, given: Given, fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a relationship by its ends, and what is said about it."""
+    """Return a relationship by its ends, with its fields."""
     ends = [past.show(given[name]).entity.id for name in ENDS[1:]]
     return {**shapes.related(given["relationship_type"], ends[0], ends[1], _apart(fields)), **more}
 
@@ -137,7 +137,7 @@ def told(past: Past, given: Given, fields: Mapping[str, Any], **more: Any) -> di
 def link(said: Mapping[str, Any], records: Sequence[Any] = ()) -> Mapping[str, Any]:
     """Return a relationship as `relate` takes it, so that a key needs the same for it.
 
-    A place in `records` stands for an entity of that record's type.
+    A place in `records` means an entity of that record's type.
     """
     ends = []
     for side in ("source", "target"):
@@ -161,7 +161,7 @@ def relate(ledger: Ledger, given: Given) -> Any:
 
 
 def relate_all(ledger: Ledger, given: Given) -> list[tuple[Any, str | None]]:
-    """Make several, each by itself; return each with what was in its way."""
+    """Make several, each separately; return each with its error, if any."""
     done: list[tuple[Any, str | None]] = []
     for item in given["relationships"]:
         try:
@@ -182,7 +182,7 @@ def relate_all(ledger: Ledger, given: Given) -> list[tuple[Any, str | None]]:
 
 
 def all_told(past: Past, given: Given, done: Iterable[tuple[Any, str | None]]) -> dict[str, Any]:
-    """Return what became of several."""
+    """Return the results of several."""
     made, errors = [], []
     for number, (item, problem) in enumerate(done):
         if problem is None:
@@ -220,5 +220,5 @@ def _words(given: Given) -> str:
 
 
 def _apart(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said about a relation apart from its ends."""
+    """Return the fields of a relation without its ends."""
     return {name: value for name, value in fields.items() if name not in ("from", "to")}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REMARKS: Final = frozenset({"notes"})
 LINES, WORDS = "\n", ", "
-"""What stands between the elements of a collection that is shown as text: of remarks, and of words."""
+"""Separators for collections shown as text: of remarks, and of words."""
 
 
 UNREAD: Final = frozenset(
@@ -42,13 +42,13 @@ UNREAD: Final = frozenset(
         "consecutive_failures",
     }
 )
-"""What the answer to a write holds for a key without `read`: what it sent, and ids. All else is left out."""
+"""Members of the answer to a write for a key without `read`: its own input, and ids. Other members are dropped."""
 SENT: Final = frozenset({"value", "relationship"})
-"""Parts of an answer that repeat what was sent, whatever is in them."""
+"""Parts of an answer that repeat the request, with any content."""
 
 
 def unread(answer: Any) -> Any:
-    """Return the answer to a write without what is stored: no state, no names, not whether an entity was known."""
+    """Return the answer to a write without stored data: no state, no names, not whether an entity was known."""
     if isinstance(answer, list):
         return [unread(item) for item in answer]
     if not isinstance(answer, dict):
@@ -57,7 +57,7 @@ def unread(answer: Any) -> Any:
 
 
 def entity(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what is believed about an entity; provenance names the observation that set each field."""
+    """Return the state of an entity; provenance names the observation that set each field."""
     latest = last_observed(snapshot)
     return {
         "id": snapshot.entity.id,
@@ -75,12 +75,12 @@ def entity(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def last_observed(snapshot: Snapshot) -> str | None:
-    """Return when the latest of what an entity shows was observed."""
+    """Return the time of the latest observation behind an entity's state."""
     return max((origin.observed_at for origin in snapshot.blame.values()), default=None)
 
 
 def fields(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the fields of an entity; a collection that is text in Neotoma's type of the name is shown as text."""
+    """Return the fields of an entity; a collection that is text in Neotoma's type of that name is shown as text."""
     found = {name: value for name, value in snapshot.fields.items() if name != FRAGMENTS}
     for name in packs.text_collections(packs.NEOTOMA).get(snapshot.entity.type, ()):
         elements = found.get(name)
@@ -91,7 +91,7 @@ def fields(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an entity with what takes reading its observations: how many there are, and since when."""
+    """Return an entity with the members that need its observations: their number, and the first time."""
     kept = reads.observations(past.context, snapshot.entity)
     seen = [item.observation.observed_at for item in kept]
     return {
@@ -107,7 +107,7 @@ def whole(past: Past, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def identified(past: Past, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an entity as a look for it answers: what is believed about it stands one level down."""
+    """Return an entity as in a search result: its state is one level down."""
     told = whole(past, snapshot)
     inner = (
         *("entity_id", "entity_type", "schema_version", "canonical_name", "snapshot", "computed_at"),
@@ -117,7 +117,7 @@ def identified(past: Past, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def label(entity_type: str) -> str:
-    """Return what a type is called in words."""
+    """Return a type's label."""
     return entity_type.replace("_", " ").capitalize()
 
 
@@ -150,14 +150,14 @@ def observation(item: Stored) -> dict[str, Any]:
 
 
 def observation_named(past: Past, id: str) -> Observation | None:
-    """Return the observation of an id; none where there is none."""
+    """Return the observation with an id; None if there is none."""
     with open_reader(past.context) as reader:
         found = plans.find_observation(reader, id)
     return None if found is None else found.observation
 
 
 def event(found: Event) -> dict[str, Any]:
-    """Return what was seen at a time."""
+    """Return the event of an observation."""
     return event_of(found.observation)
 
 
@@ -199,7 +199,7 @@ def related(type: str, start: str, end: str, said: Mapping[str, Any]) -> dict[st
 
 
 def schema(found: Schema) -> dict[str, Any]:
-    """Return the schema of a type; what is required is told and not enforced there, and so it is here."""
+    """Return the schema of a type; required fields are shown and not enforced, there as here."""
     fields = {}
     for name, about in found.properties.items():
         stated = about.get("type") if isinstance(about, dict) else None
@@ -268,5 +268,5 @@ def short(name: Any) -> str | None:
 
 
 def is_relation(snapshot: Snapshot) -> bool:
-    """Return whether an entity stands for a relation, which Neotoma does not list among entities."""
+    """Return True if an entity represents a relation, which Neotoma does not list among entities."""
     return endpoints(snapshot.entity) is not None

@@ -1,7 +1,7 @@
 """Storing: records, their relationships and files, and readings of files.
 
-What is written is committed before it is read again for the answer. As there, entities of a call are stored whole or
-not at all, and a relationship that cannot be made is told of while they stay.
+Writes are committed before they are read again for the answer. As in Neotoma, entities of a call are stored whole
+or not at all, and a relationship that cannot be made is reported while they stay.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PRIORITIES: Final[Mapping[str, int]] = {
     "import": 20,
     "sync": 10,
 }
-"""The priority of a record whose `observation_source` is stated and whose `source_priority` is not."""
+"""The priority of a record with an `observation_source` but no `source_priority`."""
 
 
 def stored(ledger: Ledger, given: Given) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def stored(ledger: Ledger, given: Given) -> dict[str, Any]:
         report = store(ledger, given, named, found["file"]["source_id"] if "file" in found else None)
         refs = [str(ref) for ref in report.entities]
         if len(refs) != len(records):
-            # Some of them are one entity: each is asked for by itself.
+            # some of them are one entity: look up each separately
             refs = [str(ledger.store(record, dry_run=True).entities[0]) for record in records]
         found |= {"report": report, "refs": refs, "named": named, "made": [], "refused": []}
         for number, relation in enumerate(given.get("relationships", ()) if not dry else ()):
@@ -79,7 +79,7 @@ def store(ledger: Ledger, given: Given, named: list[Named], source: str | None =
 
 
 def priority(given: Given) -> int | None:
-    """Return the priority that a call states, by number or by where its records come from."""
+    """Return the priority in a call, by number or by the origin of its records."""
     source = given.get("observation_source")
     if source is not None and source not in PRIORITIES:
         remedy = f"Send one of {', '.join(PRIORITIES)}."
@@ -89,7 +89,7 @@ def priority(given: Given) -> int | None:
 
 
 def soon(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer to a call that stored one entity, where one look at it tells; `None` where it takes longer."""
+    """Return the answer to a call that stored one entity, if one read is enough; `None` if it takes longer."""
     if len(given.get("entities", ())) != 1 or "file" in done or done["made"] or done["report"].dry_run:
         return None
     (ref,) = done["refs"]
@@ -117,9 +117,9 @@ def _kept(ledger: Ledger, given: Given) -> dict[str, Any]:
 
 
 def _content(text: str, media_type: str) -> bytes:
-    """Return the bytes of a file: base64 stands for what it encodes, any other text for itself.
+    """Return the bytes of a file: decoded if base64, else the text itself.
 
-    Words of a text may look like base64; they are, where what they would encode is text, too.
+    Words of a text may look like base64; they count as base64 if they decode to text.
     """
     try:
         found = base64.b64decode(text, validate=True) if text else b""
@@ -134,7 +134,7 @@ _TEXTS: Final = frozenset({"application/json", "application/xml", "application/x
 
 
 def _join(ledger: Ledger, relation: Any, number: int, refs: list[str], key: str | None, found: dict[str, Any]) -> None:
-    """Make one relationship of a call, or tell why it was not made."""
+    """Make one relationship of a call, or report why it was not made."""
     said = relation if isinstance(relation, dict) else {}
     type = str(said.get("relationship_type", ""))
     try:
@@ -212,7 +212,7 @@ def answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warnings(stored: list[dict[str, Any]], named: list[Named]) -> list[dict[str, Any]]:
-    """Return a warning for each value of another type than its schema has."""
+    """Return a warning for each value whose type differs from its schema."""
     return [
         {
             "code": "VALUE_OF_ANOTHER_TYPE",
@@ -227,11 +227,11 @@ def _warnings(stored: list[dict[str, Any]], named: list[Named]) -> list[dict[str
 
 
 _ACTIONS: Final = {False: ("matched_existing", "created"), True: ("would_match_existing", "would_create")}
-"""What became of an entity, and what would: known already, or new."""
+"""The outcome for an entity, done and planned: already known, or new."""
 
 
 def _reference(past: Past, ref: str, snapshot: Snapshot | None, dry_run: bool) -> dict[str, Any]:
-    """Return an entity by its names, and as it is after a write; `snapshot` is that, where it was looked at already."""
+    """Return an entity by its names, in its state after a write; `snapshot` is that state, if already read."""
     from woodrat.canon.ids import parse_ref
 
     parsed = parse_ref(ref) if snapshot is None else snapshot.entity
@@ -250,7 +250,7 @@ def _is_new(change: Change, fields: set[str]) -> bool:
 
 
 def interpreted(ledger: Ledger, given: Given) -> dict[str, Any]:
-    """Store what somebody read in a source."""
+    """Store an interpretation of a source."""
     source = source_of(ledger, given["source_id"])
     named = names_of(ledger, given)
     configured = given.get("interpretation_config", {})
@@ -277,7 +277,7 @@ def interpreted(ledger: Ledger, given: Given) -> dict[str, Any]:
 
 
 def interpretation_answer(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any]:
-    """Return what came of a reading."""
+    """Return the result of an interpretation."""
     told = answer(past, given, done)
     return {
         "success": True,
@@ -314,7 +314,7 @@ def submitted(ledger: Ledger, given: Given) -> dict[str, Any]:
     where = {"target_entity_type": kind, "active": True}
     if not ledger.query(entity_type="submission_config", where=where, limit=1).items:
         remedy = "Store a submission_config with this target_entity_type and active true first."
-        raise NotFound(f"{kind}: there is no active submission_config. Nothing was written. {remedy}")
+        raise NotFound(f"{kind}: no active submission_config. Nothing was written. {remedy}")
     return stored(ledger, {"entities": [{**given.get("fields", {}), "entity_type": kind}]})
 
 

@@ -1,7 +1,6 @@
-"""Subscriptions: webhooks of the tenant and the stream of its log, as Neotoma's clients ask for them.
+"""Subscriptions: webhooks of the tenant and the stream of its log, as calls of Neotoma's clients.
 
-What is sent are entries of the log, in Woodrat's form and signed its way, whatever their type: a receiver looks at what
-it wants.
+They send entries of the log, in Woodrat's format and with its signatures, of all types: receivers filter them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 STREAM: Final = "log"
 """The subscription that everybody has: the stream of the log."""
 KINDS: Final = ("observation",)
-UNFILTERED: Final = "Every new observation is sent, of whatever type: the receiver filters."
+UNFILTERED: Final = "Every new observation is sent, of any type: the receiver filters."
 
 
 def subscribe(ledger: Ledger, given: Given) -> dict[str, Any]:
@@ -41,25 +40,25 @@ def subscribe(ledger: Ledger, given: Given) -> dict[str, Any]:
 
 
 def subscribed(past: Past, given: Given, done: dict[str, Any]) -> dict[str, Any]:
-    """Return a new subscription; its secret is shown this once."""
+    """Return a new subscription; its secret is never shown again."""
     narrowed = any(given.get(name) for name in ("entity_types", "entity_ids", "event_types"))
     return {"success": True, **done, "entity_id": None, **({"warnings": [UNFILTERED]} if narrowed else {})}
 
 
 def unsubscribe(ledger: Ledger, given: Given) -> dict[str, Any]:
-    """Remove a webhook; nothing has to be ended for the stream."""
+    """Remove a webhook; the stream needs no end."""
     if given["subscription_id"] != STREAM:
         webhook_routes.remove(ledger, given["subscription_id"])
     return {"success": True}
 
 
 def listed(ledger: Ledger, given: Given) -> dict[str, Any]:
-    """Return the webhooks of the tenant; asked for as a write, since they are kept beside its log."""
+    """Return the webhooks of the tenant; needs a write grant, since they are kept beside its log."""
     return {"subscriptions": [_told(hook) for hook in webhook_routes.list_webhooks(ledger)]}
 
 
 def status(ledger: Ledger, given: Given) -> dict[str, Any]:
-    """Return one webhook, with how many deliveries were given up."""
+    """Return one webhook, with the number of its dead letters."""
     sought = given["subscription_id"]
     for hook in webhook_routes.list_webhooks(ledger):
         if hook.id == sought:

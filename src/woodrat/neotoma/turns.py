@@ -1,4 +1,4 @@
-"""Turns: what one turn of a conversation stored and read, in one line that agents show."""
+"""Turns: the stores and reads of one conversation turn, as one line that agents show."""
 
 from __future__ import annotations
 

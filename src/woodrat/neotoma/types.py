@@ -1,7 +1,7 @@
 """Types: which types of a tenant have a schema, and whether it is that of the pack `neotoma`.
 
-The types that Neotoma publishes get the schemas of the pack with their first record. A tenant that registered a schema
-of its own for such a type keeps it, with its own identity rules.
+The types that Neotoma publishes get the schemas of the pack with their first record. A tenant's own schema for such a
+type takes precedence, with its own identity rules.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 
 PACK, BUILT_IN, OWN = "pack", "built in", "own"
-"""Where a schema comes from."""
+"""The origin of a schema."""
 
 
 class Types(NamedTuple):
     """The types of a tenant that have a schema in the log."""
 
     stamp: bytes | None
-    """The engine's stamp before they were looked up: while it stays, nothing was committed."""
+    """The engine's stamp before the lookup: while it is unchanged, there was no commit."""
     position: int
     """Where the log ended; before all where that was not looked at."""
     in_force: Mapping[str, Schema]
     """The schemas in force, by type."""
 
     def origin(self, entity_type: str) -> str:
-        """Return where the schema of a type comes from; one without a schema counts as built in."""
+        """Return the origin of a type's schema; a type without a schema counts as built in."""
         schema = self.in_force.get(entity_type)
         if schema is None or schema == builtin.schemas().get(entity_type):
             return BUILT_IN
@@ -52,7 +52,7 @@ def published() -> Mapping[str, Schema]:
 
 
 def own_schema(ledger: Past, entity_type: str) -> Schema | None:
-    """Return the schema of a type that is not the pack's: the tenant's own, or a built-in one of another name."""
+    """Return the schema of a type outside the pack: the tenant's own, or a built-in one."""
     found = _types(ledger)
     if entity_type not in published():
         return found.in_force.get(entity_type) or builtin.schemas().get(entity_type)
@@ -66,7 +66,7 @@ def of_pack(ledger: Past, entity_type: str) -> Schema | None:
 
 
 def offered(ledger: Ledger) -> Ledger:
-    """Return the same ledger, whose types get the pack's schemas in the write that has their first record."""
+    """Return the same ledger, which registers the pack's schema of a type with its first record."""
     return with_first_schemas(ledger, published())
 
 

@@ -18,14 +18,14 @@ from woodrat.server.requests import JSON, Exchange
 if TYPE_CHECKING:
     from woodrat.api.ledger import Ledger
     from woodrat.importers.span_entries import Body
-    from woodrat.importers.spans import Batch, Span
+    from woodrat.importers.spans import Span, SpanBatch
     from woodrat.server.access import Caller
     from woodrat.server.gateway import HttpGateway
 
 PATH: Final = b"/v1/traces"
 PROTOBUF: Final = b"application/x-protobuf"
 PART_ENTRIES: Final = 500
-"""From how many entries on a write is full; the next runs of a batch are another."""
+"""Entries after which a write is full; the next runs of the batch go into another write."""
 FAULTS_TOLD_MAX: Final = 10
 """Number of rejected spans that an answer describes; all are counted."""
 
@@ -36,11 +36,11 @@ class OtlpEndpoint:
     name, path = "traces", PATH
 
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
-        """Take in the spans of one request; some may be rejected, and the answer says so."""
+        """Record the spans of one request; some may be rejected, and the answer says so."""
         caller = gateway.callers.of(exchange)
         media = exchange.content_type()
         try:
-            batch = await _taken(exchange, caller, gateway, media)
+            batch = await _record_spans(exchange, caller, gateway, media)
         except WoodratError as error:
             status = error.status if isinstance(error, Rejected) else wire.http_status(error)
             headers = error.headers if isinstance(error, Rejected) else ()
@@ -59,7 +59,7 @@ class OtlpEndpoint:
         """Nothing stays open between requests."""
 
 
-async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media: bytes) -> Batch:
+async def _record_spans(exchange: Exchange, caller: Caller, gateway: HttpGateway, media: bytes) -> SpanBatch:
     """Record the spans of a request; return them with the rejected ones."""
     from woodrat.importers import spans
 
@@ -71,7 +71,7 @@ async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media
         raise Rejected(415, f"content-type: got {got}. {NOTHING_DONE} Send {PROTOBUF.decode()} or {JSON.decode()}.")
     gateway.allow(caller, "traces", RUN, {})
     read = spans.from_json if media == JSON else spans.from_protobuf
-    batch: Batch = await gateway.intake.take(exchange, caller, gateway.intake.limits_of(True), read)
+    batch: SpanBatch = await gateway.body_reader.take(exchange, caller, gateway.body_reader.limits_of(True), read)
     ledger, named = gateway.ledger(caller), caller.may(MANAGE, None)
     sent, refusals = batch.spans, []
     writes = await gateway.read(caller, lambda: parts(_entries_of(sent, ledger.agent, named=named)))
@@ -89,7 +89,7 @@ async def _taken(exchange: Exchange, caller: Caller, gateway: HttpGateway, media
     return batch
 
 
-def record(ledger: Ledger, batch: Batch, *, named: bool) -> tuple[str, ...]:
+def record(ledger: Ledger, batch: SpanBatch, *, named: bool) -> tuple[str, ...]:
     """Record the spans of a batch; return their runs. Spans that the log holds change nothing."""
     runs = [ledger.runs.import_(part) for part in parts(_entries_of(batch.spans, ledger.agent, named=named))]
     return tuple(run for part in runs for run in part)
@@ -114,15 +114,15 @@ def parts(bodies: Iterable[Body]) -> list[list[Body]]:
     return listed
 
 
-def told(batch: Batch) -> str:
+def told(batch: SpanBatch) -> str:
     """Return the reasons for the rejected spans, in words."""
     said = [f"{fault.path}: {fault.problem}. {fault.remedy}" for fault in batch.rejected[:FAULTS_TOLD_MAX]]
     further = len(batch.rejected) - len(said)
     return " ".join([*said, f"{further} more." if further else ""]).strip()
 
 
-def accepted(batch: Batch) -> bytes:
-    """Return an ExportTraceServiceResponse; nothing at all when every span was taken."""
+def accepted(batch: SpanBatch) -> bytes:
+    """Return an ExportTraceServiceResponse; empty when every span was accepted."""
     if not batch.rejected:
         return b""
     some = b"\x08" + _varint(len(batch.rejected)) + _text(2, told(batch))
@@ -130,7 +130,7 @@ def accepted(batch: Batch) -> bytes:
 
 
 def status_message(error: WoodratError) -> bytes:
-    """Return an error as the google.rpc.Status that OTLP asks for."""
+    """Return an error as a google.rpc.Status, as OTLP requires."""
     return b"\x08" + _varint(_RPC[error.code]) + _text(2, str(error))
 
 

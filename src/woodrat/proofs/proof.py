@@ -27,12 +27,12 @@ class Signed(Record):
     note: str
     """The signed note, to be handed out byte for byte."""
     new: bool
-    """True if it was signed now; otherwise nothing was added since the last one."""
+    """True if it was signed now; otherwise no entry was added since the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof(Record):
-    """That one entry stands in a log at its position, under a signed checkpoint."""
+    """Proves that one entry is in a log at its position, under a signed checkpoint."""
 
     entry: Entry
     """The entry, whole; without its body where that was erased."""
@@ -52,13 +52,13 @@ class Proof(Record):
         }
 
     def to_bytes(self) -> bytes:
-        """Return the document as it is written to a file, where every byte counts."""
+        """Return the document for a file, in which every byte counts."""
         return written(self.document())
 
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyProof(Record):
-    """That the log under one checkpoint is the beginning of the log under another."""
+    """Proves that the log under one checkpoint is a prefix of the log under another."""
 
     old: str
     """The note of the older checkpoint."""

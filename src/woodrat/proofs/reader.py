@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 ENTRIES_MAX: Final = 10_000
 """Most entries a capsule holds."""
 SOURCE_BYTES_MAX: Final = 1_048_576
-"""Longest content of a source that goes into a capsule; of a longer one only its deliveries do."""
+"""Longest content of a source in a capsule; of a longer one only its deliveries are included."""
 MERGED_MAX: Final = 1_000
-"""Most observations in a capsule of a run that one read merged; beyond it, only the named ones are included."""
+"""Most observations in a capsule of a run that one read merged; above that, only the named ones are included."""
 
 Bodies = list[tuple["Entry", dict[str, Any]]]
 """Entries of a run with their bodies, by position."""
 
 
 def position_of(view: View, what: object) -> int:
-    """Return the position that an observation's id or name, or a position itself, stands for."""
+    """Return the position of an observation's id or name, or of a position itself."""
     remedy = "Name an observation (obs_…) or a position of the log."
     if isinstance(what, bool) or not isinstance(what, int | str):
         raise Refused([Fault("what", f"got {shown(what)}", remedy)], NOT_PROVEN)
@@ -72,7 +72,7 @@ def position_of(view: View, what: object) -> int:
 
 
 def proof_of(view: View, position: int, signed: Signed) -> Proof:
-    """Return the proof of one entry; one that does not hold is never handed out."""
+    """Return the proof of one entry; checked before it is returned."""
     entry = view.entry(position)
     size = signed.checkpoint.size
     assert entry is not None and position < size, "the checkpoint covers the entry"
@@ -86,7 +86,7 @@ def proof_of(view: View, position: int, signed: Signed) -> Proof:
     return Proof(entry, hashes, signed)
 
 
-class Gathered:
+class CapsuleEntries:
     """The positions of the entries that a claim needs."""
 
     def __init__(self, tracer: Tracer) -> None:
@@ -135,7 +135,7 @@ class Gathered:
                     self.said(stored)
 
     def erasures(self) -> None:
-        """Add the erasures that say why an entry is blank, or was said again."""
+        """Add the erasures that explain blank or rewritten entries."""
         view, through = self.tracer.view, self.tracer.through
         known = [
             (entry, erasure.stored(entry.body)) for entry in view.entries(-1, through, {erasure.KIND}) if entry.body
@@ -168,7 +168,7 @@ class Gathered:
         rules = reader.rules(ref.type)
         policy = rules.schema.policy_of(name)
         if known_policy(policy, BUILTIN) is None:
-            problem = f"{ref}#{name} is merged by {policy}, whose code no verifier has"
+            problem = f"{ref}#{name} is merged by {policy}, whose code verifiers lack"
             raise Refused([Fault("what", problem, "Make capsules of the observations that `blame` shows.")], NO_CAPSULE)
         misfits: list[int] = []
         for item in _merged(reader.stored(snapshot.members), {name}):
@@ -197,7 +197,7 @@ def _merged(stored: Iterable[Stored], names: Collection[str]) -> list[Stored]:
 
 
 def _counts(said: Observation, names: Collection[str]) -> bool:
-    """Return whether an observation takes part in some fields by itself: it states one, or may undo what does."""
+    """Return True if an observation matters to some fields by itself: it states one, or may undo such a statement."""
     return said.op not in STATING or any(name in said.stated for name in names)
 
 
@@ -218,7 +218,7 @@ def _missing(kind: str, id: str, position: int, remedy: str) -> NotFound:
 # A run, or one decision of it
 
 
-def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
+def gather_run(gathered: CapsuleEntries, what: str) -> dict[str, Any]:
     """Gather a run, or one stage of it named as RUN#stage, and return the claim."""
     id, mark, stage = what.partition("#")
     tracer = gathered.tracer
@@ -235,7 +235,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
         )
     gathered.add(entry.position for entry, _ in bodies)
     origins = [origin for body in claimed for origin in _origins(body) if origin.get("kind") == "read"]
-    # What was recorded elsewhere may hold anything in place of a field's name, and then no read gave it.
+    # An entry from another log may have anything in place of a field's name; no read returned such a field.
     wanted = {(_place(origin), field) for origin in origins if isinstance(field := origin.get("field"), str)}
     places: set[bytes] = set()
     reads: list[tuple[Entry, dict[str, Any], dict[str, dict[str, Any]]]] = []
@@ -253,7 +253,7 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
         if _place(origin) not in places:
             _read_outside(gathered, origin)
     for written in index.written(tracer.view, id, tracer.through):
-        assert written.body is not None, "what an index names is there"
+        assert written.body is not None, "entries that an index names exist"
         found = tracer.observation(ids.name("observation", digest_of("observation", written.body)))
         if found is not None:
             gathered.said(found)
@@ -263,11 +263,11 @@ def gather_run(gathered: Gathered, what: str) -> dict[str, Any]:
     return {**claim, "left_out": left_out}
 
 
-def _lost(gathered: Gathered, entry: Entry, body: dict[str, Any], items: dict[str, dict[str, Any]]) -> bool:
+def _lost(gathered: CapsuleEntries, entry: Entry, body: dict[str, Any], items: dict[str, dict[str, Any]]) -> bool:
     """Add the other observations that a read merged; return False if they are too many, or gone from the log."""
     entity, position = _ref(body.get("entity")), body.get("position")
     if entity is None or type(position) is not int or entry.envelope.origin is not None or "effective" in body:
-        return True  # nobody asks how it merged
+        return True  # its merge was not requested
     if body.get("log") != entry.log:
         return False
     reader = _reader(gathered, position, None)
@@ -278,7 +278,7 @@ def _lost(gathered: Gathered, entry: Entry, body: dict[str, Any], items: dict[st
     if snapshot is None:
         return False
     if not all(_is_as_read(snapshot, name, item) for name, item in items.items()):
-        return False  # what had been merged was erased since
+        return False  # a merged observation was erased since
     merged = _merged(reader.stored(snapshot.members), items)
     if len(merged) > MERGED_MAX or len(gathered.positions) + len(merged) > ENTRIES_MAX:
         return False
@@ -288,7 +288,7 @@ def _lost(gathered: Gathered, entry: Entry, body: dict[str, Any], items: dict[st
 
 
 def _is_as_read(snapshot: Snapshot, name: str, item: dict[str, Any]) -> bool:
-    """Return True if a field equals the value recorded by a read of the same moment, as far as both are shown."""
+    """Return True if a field equals the value recorded by a read of the same moment, in the parts that both show."""
     if name not in snapshot.fields:
         return False
     named = _named(item)
@@ -305,14 +305,14 @@ def _bodies(run: str, entries: Iterable[Entry]) -> Bodies:
     return [(entry, body) for entry, body in bodies if isinstance(body, dict)]
 
 
-def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Entry) -> None:
+def _read(gathered: CapsuleEntries, body: dict[str, Any], names: list[str], entry: Entry) -> None:
     """Add the entries that one read names: observations, relations and the schema in force."""
     found = [stored for name in names if (stored := gathered.tracer.observation(name)) is not None]
     for stored in found:
         gathered.said(stored)
     entity = _ref(body.get("entity"))
     if entity is None:
-        return  # it was erased, and nobody can say what the schema was of
+        return  # it was erased, so its schema is unknown
     gathered.schema(body.get("schema") if isinstance(body.get("schema"), str) else None)
     if all(stored.observation.entity == entity for stored in found):
         return
@@ -322,8 +322,8 @@ def _read(gathered: Gathered, body: dict[str, Any], names: list[str], entry: Ent
     gathered.joins(_reader(gathered, through, effective if isinstance(effective, str) else None), entity)
 
 
-def _read_outside(gathered: Gathered, origin: dict[str, Any]) -> None:
-    """Add the entries behind a fact that was read without being recorded."""
+def _read_outside(gathered: CapsuleEntries, origin: dict[str, Any]) -> None:
+    """Add the entries behind a fact that was read without a recorded read."""
     entity, position = _ref(origin.get("entity")), origin.get("position")
     if entity is None or type(position) is not int or position > gathered.tracer.through:
         return
@@ -337,12 +337,12 @@ def _read_outside(gathered: Gathered, origin: dict[str, Any]) -> None:
     gathered.schema(schema_name(reader.rules(entity.type).schema))
 
 
-def _reader(gathered: Gathered, position: int, effective: str | None) -> Reader:
+def _reader(gathered: CapsuleEntries, position: int, effective: str | None) -> Reader:
     reader = gathered.tracer.reader
     return Reader(reader.view, AsOf(position, effective), reader.policies)
 
 
-def _erased_writes(gathered: Gathered, id: str, bodies: Bodies) -> None:
+def _erased_writes(gathered: CapsuleEntries, id: str, bodies: Bodies) -> None:
     """Add blank observations for numbered steps of the run whose writes were erased, at most one for each."""
     ended = [body for entry, body in bodies if entry.kind == "run.ended"]
     start = min((entry.position for entry, _ in bodies), default=0)

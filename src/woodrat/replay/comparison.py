@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def fact_changes(then: Json, now: Json, *, partial: bool) -> dict[str, Json]:
     """Return the differing facts, by name; a side without a fact leaves it out.
 
-    Of `partial` facts only the used ones are recorded: one that is missing on one side alone proves nothing.
+    Only the used ones of `partial` facts are recorded: a fact missing on one side proves nothing.
     """
     old, new = (each if isinstance(each, dict) else {} for each in (then, now))
     found: dict[str, Json] = {}
@@ -66,7 +66,7 @@ def beginning_divergence(name: str, then: Json, now: Json) -> Divergence:
 
 
 def decision_words(then: Json, now: Json, rule: RuleChange | None, facts: Mapping[str, Json]) -> TextDifference | None:
-    """Return the first words in which two decisions differ: of the rule, or else of a fact, or else of the choice.
+    """Return the first words in which two decisions differ: of the rule, else of a fact, else of the choice.
 
     The path begins with `rule N` or `facts`, or leads into the chosen value.
     """
@@ -92,7 +92,7 @@ def _under(place: str, then: Json, now: Json) -> TextDifference:
 
 
 def write_words(then: Mapping[str, Any] | None, said: Json) -> TextDifference | None:
-    """Return the first words in which a recorded observation and a record that is written now differ."""
+    """Return the first words in which a recorded observation and a record written now differ."""
     records = said.get("records", said.get("fields")) if isinstance(said, dict) else None
     if then is None or not isinstance(records, dict):
         return None
@@ -121,7 +121,7 @@ def value_words(then: Json, now: Json) -> TextDifference | None:
 
 
 def prompt_words(then: Body, messages: Json, parameters: Json) -> tuple[Json, Json, TextDifference | None]:
-    """Return the first message in which two requests differ, as recorded and as asked now, and the first words."""
+    """Return the first message in which two requests differ, recorded and current, and the first words."""
     old, new = then.get("messages"), messages
     if isinstance(old, list) and isinstance(new, list):
         for index in range(max(len(old), len(new))):

@@ -85,33 +85,33 @@ if TYPE_CHECKING:
     from woodrat.runs.rules import Rule
 
 DIVERGENCES_MAX: Final = 20
-"""How many divergences of one run are kept; the first is always among them."""
+"""Most stored divergences of one run; the first is always among them."""
 
 
-class Stopped(BaseException):
+class ReplayStopped(BaseException):
     """Ends an agent whose recording has no answer; no `except Exception` of the agent catches it."""
 
 
-class Around(NamedTuple):
+class RelatedRuns(NamedTuple):
     """Facts about runs in the log besides their own entries."""
 
     kin: Mapping[str, Sequence[str]]
-    """By run the runs it started, in the order the log heard of them."""
+    """By run its child runs, in the order of the log."""
     writes: Mapping[str, Mapping[int, int]]
     """By run its writes: the position of each one's first entry, and of the first observation in it."""
 
 
-class Session:
+class ReplaySession:
     """One replay of one run, with its child runs."""
 
-    def __init__(self, live: frozenset[str], steps_max: int, around: Around) -> None:
+    def __init__(self, live: frozenset[str], steps_max: int, around: RelatedRuns) -> None:
         self.live = live
         self.around = around
         self.divergences: list[Divergence] = []
         self.playbacks: list[Playback] = []
         self.steps = 0
         self.stopped = False
-        self.is_over = False  # the function goes on after the end of its run
+        self.is_over = False  # the function continues after the end of its run
         self._steps_max = steps_max
         self._lock = threading.Lock()
 
@@ -125,7 +125,7 @@ class Session:
                 self.steps -= 1
                 self.divergences.append(Divergence(STEPS, "steps", None, recorded, self._steps_max))
                 self.stopped = True
-        raise Stopped
+        raise ReplayStopped
 
     def note(self, divergence: Divergence) -> None:
         """Record a difference; the agent continues."""
@@ -138,12 +138,12 @@ class Session:
         if divergence is not None:
             self.note(divergence)
         self.stopped = True
-        raise Stopped
+        raise ReplayStopped
 
     def leave(self) -> NoReturn:
         """End the agent's function when its run is over: later actions are no part of the run."""
         self.is_over = True
-        raise Stopped
+        raise ReplayStopped
 
 
 class Playback(Recording):
@@ -151,15 +151,17 @@ class Playback(Recording):
 
     replays = True
 
-    def __init__(self, log: LocalLog, entries: Sequence[Entry], session: Session, *, is_inner: bool = False) -> None:
+    def __init__(
+        self, log: LocalLog, entries: Sequence[Entry], session: ReplaySession, *, is_inner: bool = False
+    ) -> None:
         steps = in_order(entries)
         super().__init__(steps)
         self.is_inner = is_inner
-        """Whether it was started inside of another."""
+        """Whether it was started inside another run."""
         self._log = log
         self._session = session
         self.run: Run | None = None
-        """The run it answers, once there is one."""
+        """The run it replays, once known."""
         self.ended: Body | None = next((body for kind, body in steps if kind == "run.ended"), None)
         self.has_ended = False  # the replay of a run that has ended is going on
         self._writes = dict(session.around.writes.get(str(self.started.get("run")), {}))
@@ -167,7 +169,7 @@ class Playback(Recording):
         self._inside: list[Playback] | None = None
         session.playbacks.append(self)
 
-    # -- what is asked for
+    # -- calls of the agent
 
     def cut(self) -> None:
         """Nothing ever becomes live."""
@@ -193,7 +195,7 @@ class Playback(Recording):
         if unkept is not None:
             if unkept.get("begun") is True and self.ended is None:
                 self._session.stop(None)  # this is where the run was interrupted
-            problem = "its end is not known" if unkept.get("begun") is True else "its result was not kept whole"
+            problem = "its end is not known" if unkept.get("begun") is True else "its result was not stored whole"
             self._session.stop(Divergence(NOT_KEPT, what, step_number(unkept), None, problem))
         self._check_end()
         instead = self._next_named(kind, name)
@@ -240,7 +242,7 @@ class Playback(Recording):
             return RecordedRecall(self._at if as_of is None else as_of, None)
         position, log = body.get("position"), body.get("log")
         if type(position) is not int or (log is not None and not self._is_here(log, position)):
-            problem = "it was asked of another log" if log is not None else "it does not say at which position"
+            problem = "it now reads another log" if log is not None else "it does not say at which position"
             self._session.stop(Divergence(NOT_KEPT, "recall", step_number(body), None, problem))
         with self._log.context.engine.view(self._log.context.tenant) as view:
             gone = [
@@ -340,7 +342,7 @@ class Playback(Recording):
         self._session.note(Divergence(DECISION, what, step, old, new, change, facts or None, words))
 
     def take(self, call: Call) -> Report:
-        """Return the report that a write of the run was given; nothing is written."""
+        """Return the recorded report of a write of the run; nothing is written."""
         context, verb = call.context, call.verb
         if call.redact is not None:
             with context.engine.view(context.tenant) as view:
@@ -362,11 +364,11 @@ class Playback(Recording):
                 self._at = max(self._at, found.position)
                 return found
         is_new, report = self._planned(call)
-        if not is_new:  # what said nothing new left no trace in the log
+        if not is_new:  # a write without new values left no trace in the log
             return report
         self._check_end()
         left = next(iter(self._unwritten()), None)
-        old, new = None if left is None else self._said(left), run_values.bounded(said)
+        old, new = None if left is None else self._recorded_observation(left), run_values.bounded(said)
         words = write_words(old, new)
         self._session.stop(Divergence(NOT_RECORDED, f"write {verb}", None, old, new, difference=words))
 
@@ -383,7 +385,9 @@ class Playback(Recording):
                 receipt = view.receipt(str(fork.get("agent")), f"{fork.get('run')}.{key}")
                 if receipt is not None:
                     found = receipts.report_again(view, context.policies, receipt)
-                    is_before = all(self._said(at)["step"] < place["step"] for at in found.positions[:1])
+                    is_before = all(
+                        self._recorded_observation(at)["step"] < place["step"] for at in found.positions[:1]
+                    )
                     return found if is_before else None
         return None
 
@@ -393,7 +397,7 @@ class Playback(Recording):
         return self.run is not None and self.run.is_aside and self.run.successor is None
 
     def _planned(self, call: Call) -> tuple[bool, Report]:
-        """Plan a write without appending it; return whether it states anything new, and its report."""
+        """Plan a write without appending it; return whether it has new statements, and its report."""
         context = call.context
         with context.engine.view(context.tenant) as view:
             before = Reader(view, AsOf(self._at), context.policies)
@@ -429,7 +433,7 @@ class Playback(Recording):
         with self._lock:
             return sorted(self._writes.values())
 
-    def _said(self, position: int) -> dict[str, Any]:
+    def _recorded_observation(self, position: int) -> dict[str, Any]:
         """Return a recorded observation."""
         from woodrat.state import observation
 
@@ -454,7 +458,7 @@ class Playback(Recording):
     def passed(self) -> None:
         if self.run is not None and self.run.ended:
             self._session.leave()
-        problem = "the function begins several runs, and this is not the one that is replayed"
+        problem = "the function begins several runs, and this is not the replayed one"
         self._session.stop(Divergence(NOT_KEPT, "run beside", None, None, problem))
 
     def awaits(self, told: Mapping[str, Json]) -> bool:
@@ -497,7 +501,7 @@ class Playback(Recording):
         self.run = run
         run.log.redirect(self)
 
-    # -- what is left
+    # -- remaining records
 
     def _step(self) -> None:
         self._session.step(len(self._steps))
@@ -560,18 +564,18 @@ class Playback(Recording):
         for kind, body in self._left():
             note(Divergence(MISSING, step_words(kind, body), step_number(body), asked_by(kind, body), None))
         for position in self._unwritten():
-            said = self._said(position)
+            said = self._recorded_observation(position)
             note(Divergence(MISSING, f"write {said['entity']}", said["step"], said, None))
         for inside in self.inside():
             inside.compare_as_inner()
 
     def compare_as_inner(self) -> None:
-        """Compare a run inside of another, which the agent around it has seen the end of."""
+        """Compare a run inside another; the agent around it has seen its end."""
         run, note, query = self.run, self._session.note, self.started.get("query")
         if run is None:
             note(Divergence(MISSING, f"run inside ({query})", step_number(self.started), query, None))
             return
-        # An error inside was for the agent around it to see; that there was one is all that is known of it here.
+        # An inner error was for the surrounding agent to handle; only the fact of an error is known here.
         then = None if self.ended is None else self.ended.get("status")
         if then is not None and run.status is not None and (then == ERROR) != (run.status == ERROR):
             note(Divergence(ANSWER, f"end of the run inside ({query})", step_number(self.ended), then, run.status))
@@ -603,7 +607,7 @@ def _nothing(position: int) -> Report:
 
 
 def replay_one(
-    log: LocalLog, id: str, agent: Callable[..., Any], session: Session, presented: Callable[[Run], Any] | None
+    log: LocalLog, id: str, agent: Callable[..., Any], session: ReplaySession, presented: Callable[[Run], Any] | None
 ) -> ReplayedRun:
     """Replay one run and return the comparison."""
     with log.context.engine.view(log.context.tenant) as view:
@@ -621,7 +625,7 @@ def replay_one(
     except KeyboardInterrupt:
         raise
     except NotKept as missing:
-        session.note(Divergence(NOT_KEPT, f"input {missing.input}", 0, None, "it was not kept whole"))
+        session.note(Divergence(NOT_KEPT, f"input {missing.input}", 0, None, "it was not stored whole"))
         session.stopped = True
     except BaseException as problem:
         error = ended_by(problem)[1]
@@ -629,12 +633,12 @@ def replay_one(
     assert began is not None, "a playback answers a run"
     if not session.stopped:
         if began is not run and began.ended:
-            error = began.error  # what the function did with it, and after its run, is no part of the run
+            error = began.error  # the function's later work, and anything after its run, is not part of the run
         if run.is_aside and began is run and error is None:
             session.note(Divergence(MISSING, "beginning of the run", 0, started.get("query"), None))
         else:
             playback.compare_end(error)
-        session.stopped = True  # a thread that goes on is stopped at its next step
+        session.stopped = True  # a remaining thread is stopped at its next step
     return ReplayedRun(
         id,
         agent=_text(started.get("agent")),
@@ -650,13 +654,13 @@ def replay_one(
 
 
 def unrestored_values(runs: Iterable[Run | None]) -> tuple[str, ...]:
-    """Return the recorded values that the agent got in another form, in the order of use."""
+    """Return the recorded values that the agent got in another form, in order of use."""
     problems = (problem for run in runs if run is not None for problem in run.problems)
     return tuple(str(problem) for problem in problems if isinstance(problem, UnrestoredValue))
 
 
 def _settled(result: Any) -> Any:
-    """Return the result of an agent's function; a coroutine runs in a loop of its own."""
+    """Return the result of an agent's function; a coroutine runs in a separate event loop."""
     from inspect import iscoroutine
 
     if not iscoroutine(result):

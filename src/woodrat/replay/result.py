@@ -18,7 +18,7 @@ KINDS: Final = (
     *(BEGINNING, DECISION, NOT_RECORDED, NOT_KEPT, MISSING, EXTRA),
     *(RESULT, ANSWER, RAISED, STEPS, DIED, TIMEOUT),
 )
-"""How a replay can part from its recording."""
+"""The kinds of divergence of a replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class RuleChange(Record):
     label: str | None
     """Its label, the current or else the recorded one."""
     old: Json
-    """The rule as it was recorded; none when it is new."""
+    """The recorded rule; None when it is new."""
     new: Json
-    """The rule as it is; none when it is gone."""
+    """The current rule; None when it is gone."""
 
     def __str__(self) -> str:
         named = f"rule {self.number}" + (f" ({self.label})" if self.label is not None else "")
@@ -53,7 +53,7 @@ class TextDifference(Record):
     message: int | None
     """Of a prompt, which message differs, from 1."""
     role: str | None
-    """Of a prompt, who speaks in that message."""
+    """For a prompt, the role of that message."""
     path: str
     """Where in the message, the arguments or the value, such as `content` or `limit`; empty for all of it."""
     old: str | None
@@ -63,7 +63,7 @@ class TextDifference(Record):
 
     @property
     def places(self) -> list[str]:
-        """Where it is, from the outside in: the message and who speaks in it, and the path."""
+        """Its place, from the outside in: the message with its role, and the path."""
         message = [f"message {self.message}" + (f" ({self.role})" if self.role else "")] if self.message else []
         return [*message, self.path] if self.path else message
 
@@ -117,11 +117,11 @@ class Divergence(Record):
             case "not_kept":
                 return f"{self.what}: {new}, so the recording cannot answer"
             case "missing":
-                return f"{self.what}: recorded at step {self.step}, and not asked for any more"
+                return f"{self.what}: recorded at step {self.step}, but not called any more"
             case "extra":
-                return f"{self.what}: not recorded, and asked for now"
+                return f"{self.what}: not recorded, but called now"
             case "result":
-                return f"{self.what}: its block came to {new}; {old} was recorded"
+                return f"{self.what}: its block returned {new}; {old} was recorded"
             case "answer" | "beginning" if self.difference is not None and max(len(old), len(new)) > 80:
                 return f"{self.what}: {self.difference}"
             case "answer" | "beginning":
@@ -140,7 +140,7 @@ class Divergence(Record):
         if self.facts:
             told = (f"{name} was {_side(item, 'old')} and is {_side(item, 'new')}" for name, item in self.facts.items())
             return ", ".join(told)
-        return "the rules tried are the same; what is chosen without one is not"
+        return "the rules are the same; the default is not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,9 @@ class ReplayedRun(Record):
     subject: str | None
     """The entity it was about."""
     interrupted: bool
-    """True if the recording has no end: it is compared as far as it goes."""
+    """True if the recording has no end: only the recorded part is compared."""
     steps: int
-    """How many steps the agent took."""
+    """Number of the agent's steps."""
     answer: Json
     """The current answer."""
     divergences: tuple[Divergence, ...]
@@ -166,11 +166,11 @@ class ReplayedRun(Record):
     problems: tuple[str, ...] = ()
     """Recorded values that the agent got in another form, because their types could not be restored."""
     not_made_again: int = 0
-    """How many recorded decisions were made inside tools, which the recording answered: nothing is known of these."""
+    """Number of recorded decisions inside tools, which the recording answered: they were not made again."""
 
     @derived
     def same(self) -> bool:
-        """Whether nothing that was done again differs."""
+        """Whether all repeated steps are equal."""
         return not self.divergences
 
     @derived
@@ -181,7 +181,7 @@ class ReplayedRun(Record):
     def __str__(self) -> str:
         aside = f"; {_not_made_again(self.not_made_again)}" if self.not_made_again else ""
         if self.same:
-            return f"{self.run}: same" + (", as far as it was recorded" if self.interrupted else "") + aside
+            return f"{self.run}: same" + (", for the recorded part" if self.interrupted else "") + aside
         told = [f"{self.run}: differs at {self.divergences[0]}{aside}"]
         told += [f"  then {each}" for each in self.divergences[1:]]
         told += [f"  {problem}" for problem in self.problems]
@@ -207,13 +207,13 @@ class Replayed(Record):
 
     @derived
     def counts(self) -> dict[str, int]:
-        """How many runs there are, how many are the same, and how many differ first by which kind."""
+        """Numbers of all runs, of equal runs, and of runs by the kind of their first divergence."""
         found = {"runs": len(self.runs), "same": sum(run.same for run in self.runs)}
         first = [run.divergence.kind for run in self.runs if run.divergence is not None]
         return found | {kind: first.count(kind) for kind in KINDS if kind in first}
 
     def table(self) -> str:
-        """Return a line for each run that differs, and one that counts."""
+        """Return a line for each run that differs, and one with the counts."""
         lines = [f"{run.run}  {run.divergence}" for run in self.differing]
         return "\n".join([*lines, self.summary()])
 
@@ -252,7 +252,7 @@ def _glimpse(value: Json) -> str:
 
 
 def _not_decided(value: Json) -> str | None:
-    """Return why nothing was decided, where a side of a divergence says so."""
+    """Return why no decision was made, if a side of a divergence says so."""
     told = value.get("undecided") if isinstance(value, dict) and len(value) == 1 else None
     return values.text(told, 400) if isinstance(told, str) else None
 

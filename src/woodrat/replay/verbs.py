@@ -13,7 +13,7 @@ from woodrat.canon import form
 from woodrat.errors import Fault, NotFound, Refused, shown
 from woodrat.ledger import entry_index
 from woodrat.ledger.moments import open_reader
-from woodrat.replay.reader import Around, Session, replay_one
+from woodrat.replay.reader import RelatedRuns, ReplaySession, replay_one
 from woodrat.replay.result import Replayed, ReplayedRun
 from woodrat.runs import index, values
 from woodrat.runs.reader import lists as run_lists
@@ -42,7 +42,7 @@ JOBS_MAX: Final = 256
 TIMEOUT_SECONDS_MAX: Final = 86_400
 """Longest time that a run may be given."""
 UNKNOWN_SAID_MAX: Final = 5
-"""How many unknown runs an error names."""
+"""Most unknown runs listed in an error."""
 
 
 def replay(
@@ -80,12 +80,12 @@ def replay(
     if faults:
         raise Refused(faults, NOTHING_REPLAYED)
     _check(log.context, ids)
-    around = look_around(log.context, ids)
+    around = find_related(log.context, ids)
     if apart:
         from woodrat.replay.workers import processes as replay_workers
 
         path = log.context.engine.path or ""
-        plan = replay_workers.Plan(
+        plan = replay_workers.ProcessConfig(
             path,
             log.context.tenant,
             log.agent,
@@ -105,7 +105,7 @@ def replay(
     for id in ids:
         if progress is not None:
             progress(len(found), len(ids))
-        found.append(replay_one(log, id, agent, Session(allowed, steps_max, around), presented))
+        found.append(replay_one(log, id, agent, ReplaySession(allowed, steps_max, around), presented))
     if progress is not None:
         progress(len(found), len(ids))
     return Replayed(tuple(found))
@@ -168,7 +168,7 @@ def _check(context: Context, ids: Sequence[str]) -> None:
         raise Refused(faults, NOTHING_REPLAYED)
 
 
-def look_around(context: Context, ids: Sequence[str]) -> Around:
+def find_related(context: Context, ids: Sequence[str]) -> RelatedRuns:
     """Find the writes of the runs, and their child runs."""
     with open_reader(context) as reader:
         view, through, names = reader.view, reader.asof.position, list(ids)
@@ -183,7 +183,7 @@ def look_around(context: Context, ids: Sequence[str]) -> Around:
                 kin[name] = inside
                 names += [run for run in inside if run not in met]
                 met.update(inside)
-    return Around(kin, writes)
+    return RelatedRuns(kin, writes)
 
 
 def _written(view: View, run: str, entries: Sequence[Entry]) -> dict[int, int]:

@@ -33,9 +33,10 @@ OWN_TENANTS: Final = "woodrat."
 """Prefix of the tenants that a server keeps for itself; no key opens them."""
 METRICS: Final = "metrics"
 GRANTS: Final = (READ, WRITE, CORRECT, RUN, MANAGE, METRICS)
-"""The grants of a key: read; write; correct and withdraw; record runs; manage schemas, tags and the statements of other
-agents (told runs, entries of other logs). `metrics` is for the operator: it opens `/metrics`, which covers all tenants,
-and `*` does not include it."""
+"""The grants of a key: read; write; correct and withdraw; record runs; manage schemas, tags and statements in another
+agent's name (imported runs, entries of other logs). `metrics` is for the operator: it opens `/metrics`, which covers
+all tenants, and `*` does not include it.
+"""
 ANYONE: Final = "any"
 """Operations open to every key, whatever its grants."""
 EVERYTHING: Final = "*"
@@ -108,8 +109,8 @@ def check(caller: Caller, grant: str, given: Mapping[str, Any]) -> None:
         _check_sources(given)
         if given.get("match") == EXISTING and not caller.may(READ, _types(given)):
             raise Forbidden(
-                f"match: it says what is known, and this key may not read it. {NOTHING_DONE} Leave it out, or ask for "
-                "a key with the grant 'read'.",
+                f"match: it reveals stored values, which this key may not read. {NOTHING_DONE} Leave it out, or ask "
+                f"for a key with the grant 'read'.",
                 {"grant": READ},
             )
     if caller.priority_max is not None:
@@ -153,14 +154,14 @@ def _check_sources(given: Mapping[str, Any]) -> None:
 
 
 def check_telling(caller: Caller, verb: str, given: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` unless the caller may record these runs: its own runs, whose steps it may carry out.
+    """Raise `Forbidden` unless the caller may record these runs, which must be its own.
 
     A key with `manage` may also import runs of other agents.
     """
     if verb == "runs_step":
         _check_step(caller, given.get("step"))
     elif verb == "runs_evaluate":
-        check(caller, READ, {})  # it tells where a run and a moment differ
+        check(caller, READ, {})  # it reveals where a run and a moment differ
     elif verb == "runs_import":
         document = given.get("document")
         for told in document if isinstance(document, list) else [document]:
@@ -186,7 +187,7 @@ def may_hear(caller: Caller, given: Mapping[str, Any]) -> bool:
 
 
 def told(caller: Caller, given: Mapping[str, Any], answer: Any) -> Any:
-    """Return the answer to a write, cut to what the caller may read: reports hide old values from keys without `read`.
+    """Return the answer to a write, cut to the caller's grants: reports hide old values from keys without `read`.
 
     A report shows old values of every field that a write changes, and a dry run would reveal them without a trace. An
     entity that the caller did not name by type and key is shown by its id.
@@ -260,7 +261,7 @@ def _named(given: Mapping[str, Any], entities: Iterable[str]) -> Iterator[str]:
     """Yield the entities of a report: by reference where the caller's own words make it, else by id."""
     abouts, refs = _abouts(given), [ids.parse_ref(ref) for ref in entities]
     known = {ref for about in abouts for ref in _refs(about)}
-    if any("records" in about or "text" in about for about in abouts):  # keys are made of what was sent
+    if any("records" in about or "text" in about for about in abouts):  # keys derive from the sent values
         known |= {str(ref) for ref in refs if endpoints(ref) is None}
     for ref in refs:
         ends = endpoints(ref) or (ref,)
@@ -312,7 +313,7 @@ _DOING: Final = {
     WRITE: "write",
     CORRECT: "correct, withdraw or delete",
     RUN: "record runs",
-    MANAGE: "change schemas or tags, or take in a log",
+    MANAGE: "change schemas or tags, or import a log",
 }
 
 
@@ -331,7 +332,7 @@ def _types(given: Mapping[str, Any]) -> set[str] | None:
     for ref in _refs(given):
         type, slash, _ = ref.partition("/")
         if not slash:
-            return None  # an id says nothing of its type
+            return None  # an id does not reveal its type
         found.add(type)
     if isinstance(given.get("text"), str):
         found.add(NOTE)  # only `remember` takes a text

@@ -1,6 +1,6 @@
 """Addresses: is a name on the public network, or does it lead to the server's machine or its networks?
 
-An IPv6 address may carry an IPv4 address, to which a translator on the way forwards the connection. The carried address
+An IPv6 address may contain an IPv4 address, to which a translator forwards the connection. The carried address
 counts: `64:ff9b::7f00:1` is this machine as much as `127.0.0.1` is.
 """
 
@@ -48,7 +48,7 @@ class InsideAddress(OSError):
 def connect(host: str, port: int, seconds: float, *, outside: bool) -> socket.socket:
     """Connect to a name within a time limit; with `outside` only if all its addresses are public.
 
-    The checked address is the one connected to; the name is not resolved again.
+    The connection goes to the checked address; the name is not resolved again.
     """
     end = monotonic() + seconds
     places = [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -71,13 +71,13 @@ def is_outside(place: str) -> bool:
     found = ipaddress.ip_address(place.partition("%")[0])
     if isinstance(found, IPv4Address):
         return _is_public(found)
-    # Three forms stand for an address of version 4; what Python says of them besides differs from version to version.
+    # three notations of IPv4-mapped addresses; Python's own properties differ between versions
     stands = found.ipv4_mapped is not None or found in _NAT64 or found.sixtofour is not None
     return all(map(_is_public, _carried(found))) and (stands or _is_public(found))
 
 
 def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
-    """Yield the IPv4 addresses that an IPv6 address may stand for."""
+    """Yield the IPv4 addresses that an IPv6 address may contain."""
     packed = address.packed
     last = IPv4Address(packed[12:])
     if address.ipv4_mapped is not None:
@@ -114,7 +114,7 @@ def is_sound(host: str) -> bool:
 
 
 def is_named_inside(host: str) -> bool:
-    """Return True if a name by itself is internal; other names are resolved and checked at every delivery."""
+    """Return True if a name alone shows that it is internal; other names are resolved and checked at every delivery."""
     try:
         return not is_outside(host)
     except ValueError:

@@ -19,16 +19,16 @@ from woodrat.ledger.committer import Committer
 from woodrat.runs.relay import Relay
 from woodrat.server import docs_page, host, logs, problems, requests
 from woodrat.server.audit import AUDIT_TENANT, Audit
+from woodrat.server.body_reader import BodyReader
 from woodrat.server.calls import Calls
 from woodrat.server.erasures import PendingErasures, Window
 from woodrat.server.gateway import HttpGateway
 from woodrat.server.indexing import Indexing
-from woodrat.server.intake import Intake
 from woodrat.server.keys import Callers
 from woodrat.server.limits import Limits
 from woodrat.server.rates import Rates, turns_of
 from woodrat.server.readers import threads_of
-from woodrat.server.reads import Reads
+from woodrat.server.reads import ReadExecutor
 from woodrat.server.requests import Exchange, Gone, Receive, Scope, Send
 from woodrat.server.routes import ROUTES
 from woodrat.server.sessions import SESSIONS_TENANT, Sessions
@@ -37,7 +37,7 @@ from woodrat.server.status import Measures, Status, without_path
 from woodrat.server.streams import LogStreams
 from woodrat.server.tenants import Tenants
 from woodrat.server.workers import WorkerFailed, Workers, plan_for
-from woodrat.server.writes import Writes
+from woodrat.server.writes import WriteExecutor
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from woodrat.engines.engine import Engine
     from woodrat.merge import Policy
     from woodrat.server.deliveries import Deliveries
-    from woodrat.server.docs_page import Document
+    from woodrat.server.docs_page import ConstantAnswer
     from woodrat.server.gateway import Endpoint, Site
     from woodrat.server.keys import Access
     from woodrat.server.route import Route
@@ -115,22 +115,22 @@ class App:
         self.sessions = Sessions(self.tenants.of(SESSIONS_TENANT, "server"), clock)
         """Browser sessions."""
         self._callers = Callers(keys, Rates(limits.calls_per_second), self.sessions)
-        # Other routes than the usual ones are known to this process alone.
+        # only this process knows routes beyond the usual ones
         plan = plan_for(engine, policies, proofs, redact, strict=strict) if routes is ROUTES else None
         workers = None if plan is None else Workers(plan)
         own = partial(self.tenants.of, agent="server")
         self._indexing = Indexing(engine, own, self.threads["indexes"], self._closing)
-        self.reads = Reads(
+        self.reads = ReadExecutor(
             *(self.tenants, self.threads, self.turns, self._indexing, workers, self._closing, limits.read_seconds)
         )
         """Executes reads."""
-        self.writes = Writes(self._committer, self._relay, limits, self.threads, self.turns)
+        self.writes = WriteExecutor(self._committer, self._relay, limits, self.threads, self.turns)
         """Executes writes."""
-        self.intake = Intake(limits, self.threads, self.turns)
+        self.body_reader = BodyReader(limits, self.threads, self.turns)
         """Reads request bodies."""
         self._router = Router(routes)
         gateway = HttpGateway(
-            *(self._relay, self._callers, self.tenants, self.intake, self.reads, self.writes, self.audit),
+            *(self._relay, self._callers, self.tenants, self.body_reader, self.reads, self.writes, self.audit),
             reads_soon=engine.name == "sqlite",  # a reader of SQLite waits for nobody
         )
         streams = LogStreams(gateway, self.threads["streams"], growth.growth_of(engine), self._closing)
@@ -196,7 +196,7 @@ class App:
     def refuse(self) -> None:
         """Stop accepting requests and end endless streams; call it from the serving event loop.
 
-        Reads that outlast the grace period are cancelled: clients can ask again.
+        Reads that outlast the grace period are cancelled; clients can retry.
         """
         if not self._closing.is_set():
             self._closing.set()
@@ -268,7 +268,7 @@ class App:
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self.limits
         times = limits.wait_seconds, limits.take_seconds
-        exchange = Exchange(scope, receive, send, self._next_id(), self.intake.held, *times)
+        exchange = Exchange(scope, receive, send, self._next_id(), self.body_reader.held, *times)
         loop = asyncio.get_running_loop()
         began, verb = loop.time(), "none"
         self.measures.open += 1
@@ -314,7 +314,7 @@ class App:
             exchange.let_go()
             took = loop.time() - began
             self.measures.note(verb, exchange.status, took)
-            if logs.are_told():
+            if logs.is_enabled():
                 logs.event(
                     "request",
                     request=exchange.id,
@@ -354,9 +354,9 @@ class Router:
                 under.setdefault(around, {})[route.method] = route
             else:
                 self._exact.setdefault(before.encode(), {})[route.method] = route
-        # Whatever begins like a route is a call, and no page.
+        # a path that begins like a route is a call, never a page
         self._roots = tuple({b"/%b/" % route.path.encode().split(b"/")[1] for route in routes})
-        # The longest first: what follows a run's id is no part of it.
+        # longest first: a suffix after a run's id is not part of the id
         self._under = sorted(under.items(), key=lambda item: (-len(item[0][0]), -len(item[0][1])))
 
     def knows(self, path: bytes) -> bool:
@@ -375,7 +375,7 @@ class Router:
                     break
         if table is None:
             raise NotFound(
-                f"{shown(path.decode('latin-1'))}: there is no such address. {problems.NOTHING_DONE} See /openapi.json."
+                f"{shown(path.decode('latin-1'))}: unknown address. {problems.NOTHING_DONE} See /openapi.json."
             )
         route = table.get("GET" if exchange.method == "HEAD" else exchange.method)
         if route is None:
@@ -383,6 +383,6 @@ class Router:
         return route, name
 
 
-async def _send(document: Callable[[], Document], exchange: Exchange) -> None:
+async def _send(document: Callable[[], ConstantAnswer], exchange: Exchange) -> None:
     """Answer with a constant document."""
     await exchange.send(*document(), cached=ASK_AGAIN)

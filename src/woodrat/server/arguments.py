@@ -32,7 +32,7 @@ def arguments(
     *,
     bulk: bool = False,
 ) -> dict[str, Any]:
-    """Return the arguments of a call by their names in the library; unknown, missing and invalid ones are refused.
+    """Return the arguments of a call by their names in the library; unknown, missing and invalid arguments are refused.
 
     With `bulk`, the body consists of records, and the query string holds the other arguments.
     """
@@ -66,7 +66,7 @@ def arguments(
             where = f"/{param.spelled}" if param.inside == "body" else param.spelled
             faults.append(Fault(where, "is missing", f"Send {param.what}."))
     if faults:
-        read_cursor(found.get("cursor"), b"", faults)  # the verb, which would say so, is not called
+        read_cursor(found.get("cursor"), b"", faults)  # the verb, which would raise this, is not called
         raise Refused(faults, outcome="Nothing was written." if route.writes else "Nothing was read.")
     return found
 
@@ -109,7 +109,9 @@ def take_condition(route: Route, given: dict[str, Any], condition: str, *, none:
     if not any(param.name == "if_version" for param in route.params) or (none and route.verb != "store"):
         raise Refused([Fault(name, "this address does not support conditions", "Leave the header out.")], outcome)
     if none and named != ["*"]:
-        raise Refused([Fault(name, f"got {shown(condition)}", "Send * for what is not known yet, or If-Match.")])
+        raise Refused(
+            [Fault(name, f"got {shown(condition)}", "Send * to require that nothing is stored yet, or If-Match.")]
+        )
     if named is None:
         raise Refused([Fault(name, f"got {shown(condition)}", 'Send the ETag that reading gave, such as W/"17-…".')])
     versions = [int(match[1]) for match in map(_VERSION.match, named) if match is not None]

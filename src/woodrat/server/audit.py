@@ -1,11 +1,11 @@
-"""Audit: who read what. Reads leave nothing in the log that they read, so a tenant of its own records the keys that
-asked.
+"""Audit: which key read what. Reads leave no trace in the log they read, so a separate tenant records the keys and
+their reads.
 
 An event keeps the verb, the moment and the target: a type by name; an entity, run or source by a pseudonym, which
 outlives an erasure and reveals nothing. It never keeps answers or the words of a question. Equal reads within a second
-are counted as one, and all reads of a key by one verb within a second are one event, because an event costs far more
-than a read. Events are written in batches, outside of requests: a crash loses at most the last second. If a batch
-fails, each event is written by itself; an event that still fails is dropped and counted.
+are counted once, and all reads of a key by one verb within a second are one event, because an event costs far more than
+a read. Events are written in batches, outside of requests: a crash loses at most the last second. If a batch fails,
+each event is written separately; an event that still fails is dropped and counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AUDIT_TENANT: Final = "woodrat.audit"
 """The tenant of the audit; no key opens it."""
 EVENT_TYPE: Final = "audit_event"
 WAITING_MAX: Final = 1_000
-"""Most different reads between two flushes; further ones count as others."""
+"""Most different reads between two flushes; further reads are counted under "others"."""
 OTHERS: Final = "(others)"
 MALFORMED: Final = "(malformed)"
 """Placeholder for a target or a moment that cannot exist."""
@@ -64,7 +64,7 @@ class Audit:
         self, ledger: Ledger, clock: Clock, dropping: Callable[[Exception], None] = lambda error: None
     ) -> None:
         """`dropping` is called with the reason when an event is dropped."""
-        assert ledger.tenant == AUDIT_TENANT, "the audit is kept in a tenant of its own"
+        assert ledger.tenant == AUDIT_TENANT, "the audit has a tenant of its own"
         self.ledger, self._clock, self._dropping = ledger, clock, dropping
         self._lock = threading.Lock()
         self._seen: dict[_Seen, list[Any]] = {}
@@ -75,9 +75,9 @@ class Audit:
 
     @property
     def problem(self) -> str | None:
-        """The fault of the audit, if any: events were lost since the start, or cannot be written now."""
+        """The fault of the audit, if any: lost events since the start, or a failing write."""
         if self._failing:
-            return "The read audit cannot be written now; reads go on, and it is tried again. See the log."
+            return "The read audit cannot be written now; reads go on, and writing is retried. See the log."
         if self.dropped:
             return f"The read audit lost {self.dropped} events since the server started; reads go on. See the log."
         return None
@@ -102,12 +102,12 @@ class Audit:
     def flush(self) -> int:
         """Write the recorded reads; return the number of different ones.
 
-        While the engine is unavailable, all of them wait. An event that fails for a reason of its own is dropped and
-        counted, and all others are written.
+        While the engine is unavailable, all of them wait. An event that fails on its own is dropped and counted; all
+        others are written.
         """
         with self._lock:
             seen, self._seen = self._seen, {}
-        if self._key is None:  # it may have been made since
+        if self._key is None:  # another server may have made it since
             self._key = _erasure_key(self.ledger)
         if not seen:
             return 0
@@ -185,7 +185,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def _gathered(seen: Mapping[_Seen, Sequence[Any]]) -> Iterator[tuple[_About, Sequence[_Read]]]:
-    """Yield the targets that one key read by one verb at one moment, in parts of bounded length."""
+    """Yield the targets of one key's reads by one verb at one moment, in parts of bounded length."""
     about: dict[_About, list[_Read]] = {}
     for (key, tenant, agent, verb, target, moment, outcome), (count, first, last, request) in seen.items():
         reads = about.setdefault((key, tenant, agent, verb, moment, outcome), [])

@@ -34,8 +34,8 @@ class BodyLimits:
     """Most values in it: members, elements and their contents."""
 
 
-class Unpacker:
-    """A gzip stream, unpacked as it arrives; it may have several members in a row."""
+class GzipReader:
+    """A gzip stream, decompressed as it arrives; it may have several members in a row."""
 
     def __init__(self) -> None:
         self._member, self._members = zlib.decompressobj(_GZIP), 1
@@ -104,7 +104,7 @@ class TakenBody:
         limits = self._limits
         if self.size > limits.bytes_max:
             raise too_large(limits.bytes_max)
-        if self.size > limits.values_max:  # a value has a byte at least, so shorter ones need not be counted
+        if self.size > limits.values_max:  # a value takes at least one byte, so shorter bodies need no count
             self._count = self._count or ValueCount(limits.values_max, lines=self._lines)
             uncounted, self._counted = self.parts[self._counted :], len(self.parts)
             if not all(map(self._count.take, uncounted)):
@@ -174,7 +174,7 @@ def recordings(data: bytes, path: str = "") -> Any:
     return value
 
 
-class Lines(dict[str, list[Any]]):
+class JsonLines(dict[str, list[Any]]):
     """A body of JSON lines, wrapped as the argument that it fills; `numbers` are the line numbers."""
 
     def __init__(self, records: list[Any], numbers: list[int]) -> None:
@@ -194,7 +194,7 @@ class Lines(dict[str, list[Any]]):
         return Fault(f"line {self.numbers[int(number)]}{slash}{within}", fault.problem, fault.remedy)
 
 
-def lines(data: bytes) -> Lines:
+def lines(data: bytes) -> JsonLines:
     """Return the records of a body of JSON lines; all faults name their line."""
     records: list[Any] = []
     numbers: list[int] = []
@@ -205,12 +205,12 @@ def lines(data: bytes) -> Lines:
                 records.append(form.parse(line.strip(b"\r")))
                 numbers.append(number)
             except Refused as refusal:
-                # Of a line by itself it is said that it is the first, which it is not here.
+                # the parser says "line 1" for a line parsed alone; here it has another number
                 told = [
                     (f.path, f.problem.replace(" at line 1 column ", " at column "), f.remedy) for f in refusal.faults
                 ]
                 faults += [Fault(f"line {number}{path}", problem, remedy) for path, problem, remedy in told]
-    found = Lines(records, numbers)
+    found = JsonLines(records, numbers)
     if faults and records:
         amiss: list[Fault] = []
         parse_records(records, amiss)

@@ -42,7 +42,7 @@ class Calls:
     def __init__(
         self, gateway: HttpGateway, streams: LogStreams, turns: Mapping[str, Turns], measures: Measures, *, local: bool
     ) -> None:
-        self._callers, self._tenants, self._intake = gateway.callers, gateway.tenants, gateway.intake
+        self._callers, self._tenants, self._body_reader = gateway.callers, gateway.tenants, gateway.body_reader
         self._reads, self._writes, self._audit = gateway.reads, gateway.writes, gateway.audit
         self._streams, self._turns, self._measures, self._local = streams, turns, measures, local
         self._reads_soon = gateway.reads_soon
@@ -51,11 +51,11 @@ class Calls:
         """Answer a call of a route; `name` is the variable part of its address."""
         caller = self._callers.of(exchange)
         if not caller.holds(route.grant, wide=route.wide):
-            self._deny(exchange, caller, route)  # before anything is read of the body
+            self._deny(exchange, caller, route)  # before the body is read
         asked = requests.query(query)
-        sent = await self._intake.body_of(exchange, route, caller)
+        sent = await self._body_reader.body_of(exchange, route, caller)
         headers = {"Idempotency-Key": exchange.header(b"idempotency-key")}
-        given = arguments(route, name, asked, sent, headers, bulk=type(sent) is body.Lines)
+        given = arguments(route, name, asked, sent, headers, bulk=type(sent) is body.JsonLines)
         if (condition := exchange.header(b"if-match")) is not None:
             take_condition(route, given, condition)
         if (condition := exchange.header(b"if-none-match")) is not None and route.writes:
@@ -73,7 +73,7 @@ class Calls:
             raise
 
     def _deny(self, exchange: Exchange, caller: Caller, route: Route) -> None:
-        """Refuse a call for which the key has no grant, whatever its target."""
+        """Refuse a call without the required grant, whatever its target."""
         if caller.key != "" and not route.writes:
             self._audit.note(caller, route.verb, {}, exchange.id, DENIED)
         access.check(caller, route.grant, {})
@@ -125,7 +125,7 @@ class Calls:
         reading = self._reads.read(caller, lambda: read(route, ledger, given), job)
         answer: Reply = await (reading if job is None else exchange.while_here(reading))
         if caller.key != "":
-            self._callers.identify(exchange)  # it took a while, and the key may have been revoked meanwhile
+            self._callers.identify(exchange)  # waiting took a while, and the key may have been revoked meanwhile
         return answer
 
     async def _follow(

@@ -1,8 +1,8 @@
 """Deliveries: sending entries to webhooks, by a few threads that all webhooks share.
 
-A webhook occupies a thread only while a request is in flight; between two tries, and while there are no new entries, it
-waits in a queue. One try has a time limit up to the end of the first line of the answer, so a slow receiver is cut off.
-No tenant's webhooks take all threads. Of several servers on one database, one delivers.
+A webhook occupies a thread only while a request is in flight; between retries, and without new entries, it waits in a
+queue. One try has a time limit up to the end of the first line of the answer, so a slow receiver is cut off. No
+tenant's webhooks take all threads. Of several servers on one database, one delivers.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Delivery:
     last: int
     """The last position that it covers."""
     letter: Mapping[str, Any] | None
-    """The dead letter that is delivered again, if any."""
+    """The dead letter being retried, if any."""
     tries: int = 0
     """Number of tries."""
 
@@ -105,7 +105,7 @@ class Deliverer:
         *,
         heard: Callable[[str, Mapping[str, Any]], None] = lambda event, told: None,
     ) -> None:
-        """`heard` is called with the ids of each event."""
+        """`heard` gets the ids of each event."""
         self.hook, self._hooks, self._log, self._clock, self._heard = hook, hooks, log, clock, heard
         self.position = hook.position
         """The last delivered position."""
@@ -123,7 +123,7 @@ class Deliverer:
 
     @property
     def has_letters(self) -> bool:
-        """True if dead letters wait for another delivery."""
+        """True if dead letters wait for a retry."""
         return bool(self._again)
 
     @property
@@ -132,8 +132,9 @@ class Deliverer:
         return self._log.position
 
     def step(self) -> float | None:
-        """Take the next step: one try of one delivery. Return the seconds until the next one, or None if there are no
-        new entries."""
+        """Take the next step: one try of one delivery. Return the seconds until the next delivery, or None without new
+        entries.
+        """
         delivery = self.delivery = self.delivery or self._next()
         if delivery is None:
             return None
@@ -219,14 +220,14 @@ class Deliverer:
 
     def _connect(self, address: tuple[str, int], *_: object) -> socket.socket:
         """Connect, and keep a second handle of the connection, because TLS takes over the first."""
-        assert self.deadline is not None, "a try has a deadline"
+        assert self.deadline is not None, "an attempt has a deadline"
         left = max(0.1, self.deadline - monotonic())
         found = connect(*address, left, outside=not self.hook.inside)
         self._socket = found.dup()
         return found
 
     def cut_off(self) -> None:
-        """Abort the current try, from another thread."""
+        """Abort the current attempt, from another thread."""
         sending = self._socket
         if sending is not None:
             with suppress(OSError):
@@ -290,9 +291,9 @@ class Deliveries:
         return len(self._threads)
 
     def refresh(self) -> None:
-        """Start new webhooks, stop removed ones, and pass on dead letters that are to be delivered again.
+        """Start new webhooks, stop removed ones, and hand over dead letters to retry.
 
-        Webhooks that another server delivers are stopped; once started again, they continue at the position in the log.
+        A webhook that another server delivers is stopped; once restarted, it continues from its position in the log.
         """
         if not self._on_duty():
             with self._news:
@@ -319,7 +320,7 @@ class Deliveries:
                     log = self._log_of(hook.tenant)
                     self._known[id] = Deliverer(hook, self._hooks, log, self._clock, heard=self._heard)
                     self._put(self._known[id], 0.0)
-            # Tries tell a letter that failed once more from one that was handed over already.
+            # the attempt count tells a letter that failed again from one handed over already
             named = {(letter["webhook"], letter["first"], letter["tries"]): letter for letter in letters}
             for name, letter in named.items():
                 if name not in self._handed and letter["webhook"] in self._known:
@@ -340,7 +341,7 @@ class Deliveries:
         heapq.heappush(self._due, (monotonic() + seconds, next(self._order), deliverer))
 
     def _take(self) -> Deliverer | float:
-        """Return the next webhook to work on; if there is none, the time to wait."""
+        """Return the next webhook with work to do; if there is none, the time to wait."""
         now = monotonic()
         passed: list[tuple[float, int, Deliverer]] = []
         busy: dict[str, int] = {}
@@ -374,7 +375,7 @@ class Deliveries:
             except WoodratError as error:
                 self._heard("webhook", {"webhook": found.hook.id, "problem": error.code})
                 seconds = POLL_SECONDS
-            except Exception as error:  # a mistake of our own must not end the thread for all others
+            except Exception as error:  # a bug of the server must not end the thread of all others
                 self._heard("webhook", {"webhook": found.hook.id, "problem": type(error).__name__})
                 seconds = BACKOFF_SECONDS[-1]
             with self._news:

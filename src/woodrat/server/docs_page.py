@@ -1,4 +1,4 @@
-"""The reference of the server: for people, a page that loads nothing from elsewhere; for programs, OpenAPI."""
+"""The reference of the server: a self-contained page for people, and OpenAPI for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
 )
-"""Headers that keep a page from running anything."""
+"""Headers that stop a page from running scripts."""
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
@@ -34,8 +34,8 @@ th { font-weight: 600; } td:first-child { white-space: nowrap; }
 """.strip()
 
 
-class Document(NamedTuple):
-    """A constant answer, as it is sent."""
+class ConstantAnswer(NamedTuple):
+    """A constant answer."""
 
     body: bytes
     media: bytes
@@ -44,22 +44,22 @@ class Document(NamedTuple):
 
 
 @cache
-def openapi_document() -> Document:
-    """Return the OpenAPI document as it is sent."""
+def openapi_document() -> ConstantAnswer:
+    """Return the OpenAPI document as bytes."""
     from woodrat.server import openapi
 
     return _document(orjson.dumps(openapi.document(__version__)), JSON)
 
 
 @cache
-def reference_page() -> Document:
-    """Return the page for people as it is sent."""
+def reference_page() -> ConstantAnswer:
+    """Return the HTML page as bytes."""
     return _document(reference(__version__), b"text/html; charset=utf-8", *HEADERS)
 
 
-def _document(body: bytes, media: bytes, *headers: tuple[bytes, bytes]) -> Document:
+def _document(body: bytes, media: bytes, *headers: tuple[bytes, bytes]) -> ConstantAnswer:
     tag = b'"%b"' % blake2b(body, digest_size=8).hexdigest().encode()
-    return Document(body, media, 200, (*headers, (b"etag", tag)))
+    return ConstantAnswer(body, media, 200, (*headers, (b"etag", tag)))
 
 
 def reference(version: str) -> bytes:

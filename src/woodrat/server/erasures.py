@@ -1,7 +1,7 @@
 """Pending erasures: a server completes erasures that readers delayed, and compacts its file in a configured window.
 
-Erased data is gone from every answer already. What remains is to truncate the write-ahead log and to search the files;
-if the search finds something, the file is compacted while writers wait.
+Erased data is gone from every answer already. The rest of an erasure is to truncate the write-ahead log and to search
+the files; if the search finds erased bytes, the file is compacted while writers wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from woodrat.engines.engine import Engine
 
 PAUSE_SECONDS: Final = 60.0
-"""Interval between two looks for pending erasures."""
+"""Interval between two checks for pending erasures."""
 _WINDOW: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
@@ -66,7 +66,7 @@ class PendingErasures:
         self._engine, self._ledger_of, self._clock, self._closing = engine, ledger_of, clock, closing
         self._window = compact_window
         self._found: set[str] = set()
-        """Tenants whose search found something: only a compaction helps."""
+        """Tenants whose search found erased bytes: only a compaction helps."""
 
     async def tend(self) -> None:
         """Look for pending erasures at a fixed interval until the server stops."""

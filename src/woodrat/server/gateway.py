@@ -1,7 +1,7 @@
 """Gateway: how MCP, Neotoma and OTLP reach a ledger; keys, limits, audit and commits stay with the server.
 
-A room that answers at an address of the server offers an `Endpoint`, which the program that starts a server passes in:
-the server imports none of these rooms.
+A room with a route of its own on the server offers an `Endpoint`, which the program that starts a server passes in: the
+server imports none of these rooms.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from woodrat.runs.relay import Relay
     from woodrat.server.access import Caller
     from woodrat.server.audit import Audit
+    from woodrat.server.body_reader import BodyReader
     from woodrat.server.heavy_reads import Job
-    from woodrat.server.intake import Intake
     from woodrat.server.keys import Callers
-    from woodrat.server.reads import Reads
+    from woodrat.server.reads import ReadExecutor
     from woodrat.server.requests import Exchange
     from woodrat.server.tenants import Tenants
-    from woodrat.server.writes import Writes
+    from woodrat.server.writes import WriteExecutor
 
 
 class Gateway(Protocol):
@@ -42,7 +42,7 @@ class Gateway(Protocol):
         """Raise `Forbidden` unless the caller may make a call: the verb's name, the grant it needs, its arguments."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-        """Execute a read, in turn and in a thread; in another process if the job is heavy.
+        """Execute a read in a thread, in the order of the queue; a heavy job runs in another process.
 
         A read that `heavy_reads.is_apart` names needs a `job`.
         """
@@ -59,14 +59,14 @@ class HttpGateway(Gateway):
         relay: Relay,
         callers: Callers,
         tenants: Tenants,
-        intake: Intake,
-        reads: Reads,
-        writes: Writes,
+        body_reader: BodyReader,
+        reads: ReadExecutor,
+        writes: WriteExecutor,
         audit: Audit,
         *,
         reads_soon: bool,
     ) -> None:
-        self._relay, self.callers, self.tenants, self.intake = relay, callers, tenants, intake
+        self._relay, self.callers, self.tenants, self.body_reader = relay, callers, tenants, body_reader
         self.reads, self.writes, self.audit = reads, writes, audit
         self.reads_soon = reads_soon
         """True if a read of one entity never waits, so that it may run on the event loop."""
@@ -113,10 +113,10 @@ class Endpoint(Protocol):
 
     @property
     def path(self) -> bytes:
-        """The address; one that ends with a slash stands for all addresses below it."""
+        """The path; a path that ends with a slash matches all paths below it."""
 
     async def answer(self, exchange: Exchange, gateway: HttpGateway) -> None:
-        """Answer one request, whose sender is not authenticated yet."""
+        """Answer one request, whose sender is not yet authenticated."""
 
     async def close(self) -> None:
         """End all answers in progress: the server stops."""

@@ -1,4 +1,4 @@
-"""Heavy reads: the one list of verbs that are linear by nature, and their execution in another process.
+"""Heavy reads: the one list of verbs with linear cost, and their execution in another process.
 
 A page or a single answer is read in a thread of the server. A verb that walks a whole log may take seconds and runs in
 a separate process (`workers.py`), because threads share one interpreter and a long computation would slow every caller.
@@ -24,7 +24,7 @@ FOLDING: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Arguments that turn an indexed answer into a fold of all entities."""
 RECALL: Final = "recall"
-"""The read with threads of its own, because it may wait for a model."""
+"""The read with a thread pool of its own, because it may wait for a model."""
 LONG_LOG_ENTRIES: Final = 1_000
 """Number of entries from which a log is long."""
 TELLING: Final[Mapping[str, str]] = {"prove_order": "orders", "verify": "entries"}
@@ -36,7 +36,7 @@ WRITES: Final = frozenset(
 
 
 class Job(NamedTuple):
-    """A heavy read, as a job for another process."""
+    """A heavy read as a job for another process."""
 
     verb: str
     """The verb, however it was requested."""
@@ -59,7 +59,7 @@ def is_apart(verb: str, given: Mapping[str, Any]) -> bool:
 
 def is_heavy(verb: str, given: Mapping[str, Any]) -> bool:
     """Return True if a read is heavy on a log of any length."""
-    # Of two runs that are compared each may come as a document, as long as its sender likes.
+    # each of two compared runs may be sent as a document of any length
     documents = verb == "runs_diff" and not all(isinstance(given.get(name), str) for name in ("first", "second"))
     return documents or verb in ALWAYS
 

@@ -1,6 +1,6 @@
 """Host: the name that a request called, the page it came from, and whether a proxy forwarded it.
 
-A Host header counts only if it is exactly a name or an address and perhaps a port: another parser would read
+A Host header counts only if it is exactly a name or an address, and optionally a port: another parser would read
 `127.0.0.1:8000@evil` as a different host.
 """
 
@@ -74,14 +74,14 @@ def name_of(host: str) -> str | None:
 
 def is_forwarded(headers: Collection[bytes]) -> bool:
     """Return True if a proxy forwarded the request."""
-    named = b"\n" + b"\n".join(headers)  # searched once for each beginning, as every request is asked this
+    named = b"\n" + b"\n".join(headers)  # compiled once per prefix, as every request is checked
     return not FORWARDING.isdisjoint(headers) or any(prefix in named for prefix in _PREFIXES)
 
 
 def check(exchange: Exchange, limits: Limits) -> None:
-    """Refuse a page of a foreign site: its browser sends another host or origin."""
+    """Refuse a request from a foreign site's page: its browser sends another host or origin."""
     if exchange.hosts > 1:
-        raise Rejected(400, f"host: there are {exchange.hosts} of it. {NOTHING_DONE} Send one.")
+        raise Rejected(400, f"host: it appears {exchange.hosts} times. {NOTHING_DONE} Send one.")
     stated = (exchange.header(b"x-forwarded-host") if limits.proxied else None) or exchange.header(b"host") or ""
     name = name_of(stated)
     if name is None and stated:
@@ -98,8 +98,8 @@ def check(exchange: Exchange, limits: Limits) -> None:
     elif _is_embedded(exchange):
         site = exchange.header(b"sec-fetch-site")
         raise Forbidden(
-            f"sec-fetch-site: {shown(site)}: a page of another site may link here, and not call or embed this server. "
-            f"{NOTHING_DONE} Open the address itself, or allow the page's origin with --origin."
+            f"sec-fetch-site: {shown(site)}: a page of another site may link to this server, but not call or embed "
+            f"it. {NOTHING_DONE} Open the address itself, or allow the page's origin with --origin."
         )
 
 
@@ -109,10 +109,10 @@ def _own_origins(exchange: Exchange, host: str) -> tuple[str, ...]:
 
 
 def _is_embedded(exchange: Exchange) -> bool:
-    """Return True if a page of another site makes its browser fetch this address without a link being followed.
+    """Return True if a page of another site makes its browser fetch this address other than by following a link.
 
     Browsers state this in every request. Another port of the same host is another site, because it may belong to
-    anybody.
+    somebody else.
     """
     if exchange.headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
         return False

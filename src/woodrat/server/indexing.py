@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 QUIET_SECONDS: Final = 0.5
 """Polling interval for writes; a log without a write in between is idle."""
 LACKING_MAX: Final = 20_000
-"""Lag beyond which indexing goes on although somebody writes."""
+"""Index lag beyond which indexing runs although a writer is active."""
 STEP_PAUSE_SECONDS: Final = 0.01
 """Pause between two steps, for other work."""
 DUTY: Final = "indexing"
-"""Name of the duty that one of several servers has."""
+"""Name of the duty that only one of several servers performs."""
 
 
 class Indexing:
@@ -42,11 +42,11 @@ class Indexing:
         self._heads: dict[str, int] = {}
         self._found: dict[str, tuple[indexer.IndexPosition, ...]] = {}
         self.recalled: set[str] = set()
-        """Tenants in which somebody recalled: that index is held in memory, so that every server brings its own on."""
+        """Tenants with recent recalls: their index is in memory, so every server updates its own."""
         self._is_due = False
         """True if a step was taken and more work is left."""
         self._waits = False
-        """True if a log was skipped because somebody writes to it."""
+        """True if a log was skipped because a writer is active."""
 
     @property
     def lacking(self) -> Mapping[str, int]:
@@ -60,7 +60,7 @@ class Indexing:
     async def tend(self) -> None:
         """Look for index work at a fixed interval until the server stops."""
         loop = asyncio.get_running_loop()
-        seen: object = self  # nothing was looked at yet
+        seen: object = self  # nothing was checked yet
         while not self._closing.is_set():
             on_duty = self._engine.has_duty(DUTY)
             stamp = self._engine.heard() if on_duty else self
@@ -79,7 +79,7 @@ class Indexing:
         self._is_due = self._waits = False
         try:
             for tenant in tuple(self.recalled):
-                self.recalled.discard(tenant)  # before the step: whoever recalls meanwhile is heard
+                self.recalled.discard(tenant)  # before the step, so that a recall during the step counts
                 if not self._closing.is_set() and recall_index.go_on(self._ledger_of(tenant).context):
                     self.recalled.add(tenant)
                     self._is_due = True

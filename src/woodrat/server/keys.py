@@ -81,9 +81,9 @@ class Open:
 
 
 class OpenAtFirst:
-    """One tenant with every grant while there is no key; from the first key on, only keys count.
+    """Without keys there is one tenant with every grant; from the first key on, only keys count.
 
-    A revoked key counts as one: a server whose last key is revoked stays closed.
+    A revoked key still counts: a server whose last key is revoked stays closed.
     """
 
     def __init__(self, keys: Keyring, tenant: str, agent: str) -> None:
@@ -131,7 +131,7 @@ class Keyring:
     """The keys of a server. A revocation elsewhere takes effect with the next `refresh`."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        assert ledger.tenant == KEYS_TENANT, "keys are kept in a tenant of their own"
+        assert ledger.tenant == KEYS_TENANT, "keys have a tenant of their own"
         self._ledger, self._clock = ledger, clock
         self._position: int | None = None
         self._known: dict[str, tuple[bytes, Key, Caller]] = {}
@@ -146,7 +146,7 @@ class Keyring:
         priority_max: int | None = None,
         expires_at: str | None = None,
     ) -> tuple[Key, str]:
-        """Make a key; return it with its secret, which is shown only now."""
+        """Make a key; return it with its secret, which is never shown again."""
         chosen = tuple(sorted(set(grants)))
         faults = ids.tenant_faults(tenant) + ids.agent_faults(agent, "agent") + grant_faults(chosen)
         if isinstance(tenant, str) and tenant.startswith(OWN_TENANTS):
@@ -178,7 +178,7 @@ class Keyring:
         return self._known[id][1], secret
 
     def all(self) -> tuple[Key, ...]:
-        """Return all keys, revoked ones too, by id, which is the order of creation."""
+        """Return all keys, including revoked ones, by id, which is the order of creation."""
         self.refresh()
         return tuple(key for _, key, _ in sorted(self._known.values(), key=lambda item: item[1].id))
 
@@ -188,10 +188,10 @@ class Keyring:
         return bool(self._known)
 
     def revoke(self, id: str, reason: str | None = None) -> Key:
-        """Revoke a key; it opens nothing from now on."""
+        """Revoke a key; it is invalid from now on."""
         self.refresh()
         if id not in self._known:
-            raise NotFound(f"{shown(id)}: there is no such key. Nothing was changed. See `woodrat keys list`.")
+            raise NotFound(f"{shown(id)}: unknown key. Nothing was changed. See `woodrat keys list`.")
         if not self._known[id][1].revoked:
             self._ledger.delete(f"{KEY_TYPE}/{id}", reason=reason)
             self.refresh()
@@ -275,12 +275,12 @@ class Callers:
         caller = self._caller(exchange)
         if caller is not None and caller.key == "" and is_forwarded(exchange.headers):
             text = (
-                f"A proxy passed this request on, and this server has no keys, so anybody could call. {NOTHING_DONE} "
-                "Make a key with `woodrat keys create` and send it, or call the server directly."
+                f"A proxy forwarded this request, and this server has no keys, so anybody could call. "
+                f"{NOTHING_DONE} Make a key with `woodrat keys create` and send it, or call the server directly."
             )
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         if caller is None and exchange.cookie is not None and token_of(exchange) is None:
-            text = f"The session has ended, or its key is no longer good. {NOTHING_DONE} Sign in again."
+            text = f"The session has ended, or its key is no longer valid. {NOTHING_DONE} Sign in again."
             raise Rejected(401, text, ((b"www-authenticate", b"Bearer"),), code=Forbidden.code)
         if caller is None:
             text = (

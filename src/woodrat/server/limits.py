@@ -22,7 +22,7 @@ FOLLOWS_MAX: Final = 8_192
 class Places:
     """Places for one kind of work.
 
-    No tenant has all of them, however many keys it has. The queue also leaves room for a key of another tenant.
+    No tenant has all of them, however many keys it has. The queue reserves room for a key of another tenant.
     """
 
     running_max: int
@@ -32,9 +32,9 @@ class Places:
     waiting_max: int
     """Most waiting, of all keys."""
     waiting_per_key: int
-    """Most waiting of one key; with 0, a call beyond the running ones is refused at once."""
+    """Most queued calls of one key; with 0, a call beyond the running ones is refused at once."""
     running_per_tenant: int | None = None
-    """Most running at once for one tenant; default: all places but one, and one if there is only one."""
+    """Most running calls of one tenant; default: all places but one (at least one)."""
 
     @property
     def tenant_running_max(self) -> int:
@@ -43,7 +43,7 @@ class Places:
 
     @property
     def tenant_waiting_max(self) -> int:
-        """Most waiting of one tenant: the queue less the share of one key of another tenant."""
+        """Most queued calls of one tenant: the queue minus one key's share, for another tenant."""
         return max(self.waiting_per_key, self.waiting_max - self.waiting_per_key)
 
 
@@ -62,17 +62,17 @@ class Limits:
     bodies_bytes_max: int = 512 * 1_048_576
     """Most bytes of bodies in memory, of all callers."""
     import_bytes_max: int = 1_024 * 1_048_576
-    """Longest part of another log in one call; it waits in a file."""
+    """Longest part of another log per call; it is spooled to a file."""
     wait_seconds: float = 30.0
     """Time limit for a body to arrive."""
     read_seconds: float = 60.0
     """Time limit for reading an answer."""
     take_seconds: float = 60.0
-    """Time after which a connection is closed whose client takes nothing of a long answer."""
+    """Timeout for a connection whose client does not read a long answer."""
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Host names the server answers to; browsers get nothing under other names."""
     origins: tuple[str, ...] = ()
-    """Further origins whose pages may call."""
+    """Additional origins whose pages may call the server."""
     proxied: bool = False
     """True if a proxy in front states the host (`X-Forwarded-Host`), the scheme (`X-Forwarded-Proto`), the client
     (`X-Forwarded-For`) and the request id (`X-Request-Id`); otherwise these headers are ignored."""

@@ -19,19 +19,19 @@ NOT_STARTED = "Nothing was started."
 
 @contextmanager
 def reserved(address: str, port: int) -> Iterator[None]:
-    """Reserve a port for the workers of this server, even while none of them listens on it."""
+    """Reserve a port for the workers of this server, even while none of them is listening."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as keeper:
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        keeper.bind((address, port))  # it does not listen, so no call comes here
+        keeper.bind((address, port))  # it does not listen, so no call arrives here
         yield
 
 
 def place(host: str, port: int) -> tuple[str, int]:
-    """Return the address of this machine behind a name, and a free port; 0 asks for any.
+    """Return the local address for a host name, and a free port; port 0 picks any.
 
-    Several processes may listen on one port, and then each gets some of the calls. So that nobody shares a port with
-    another ledger by accident, a used port is `Unavailable`.
+    Several processes may listen on one port, and then each gets some of the calls. A port in use raises `Unavailable`,
+    so that two ledgers never share a port by accident.
     """
     address = address_of(host)
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
@@ -41,9 +41,9 @@ def place(host: str, port: int) -> tuple[str, int]:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 text = f"{spelled(host, port)} is in use by another process. {NOT_STARTED} "
-                raise Unavailable(text + "Stop it, or use another --port.", {"port": port}) from error
+                raise Unavailable(text + "Stop that process, or use another --port.", {"port": port}) from error
             problem = f"{spelled(host, port)} cannot be listened on ({error.strerror})"
-            remedy = "Name an address of this machine, and a port that this user may have."
+            remedy = "Name an address of this machine, and a port that this user may open."
             raise Refused([Fault("--host", problem, remedy)], NOT_STARTED) from error
         return address, int(probe.getsockname()[1])
 
@@ -60,12 +60,12 @@ def address_of(host: str) -> str:
     except (socket.gaierror, UnicodeError) as error:
         remedy = "Name an address of this machine, such as 127.0.0.1."
         raise Refused([Fault("--host", f"{host} is not an address ({error})", remedy)], NOT_STARTED) from error
-    # Of both kinds the older: whoever says localhost mostly calls that.
+    # IPv4 first: clients that say localhost mostly connect to it.
     return str(min(found, key=lambda item: item[0] != socket.AF_INET)[4][0])
 
 
 def spelled(host: str, port: int) -> str:
-    """Return an address as it is written in a URL."""
+    """Return an address as written in a URL."""
     return f"[{host}]:{port}" if ":" in host.strip("[]") and not host.startswith("[") else f"{host}:{port}"
 
 

@@ -46,7 +46,7 @@ class LogPosition(Record):
 
 @dataclass(frozen=True, slots=True)
 class TakenLog(Record):
-    """How far another log was imported."""
+    """How much of another log was imported."""
 
     position: int
     """Its last imported position."""
@@ -67,15 +67,15 @@ class LogLeaves(Record):
     root: str
     """Root of its tree, in hex."""
     leaves: tuple[str | None, ...]
-    """The leaf hash at each requested position, in hex; None if there is no such entry."""
+    """The leaf hash at each requested position, in hex; None if the position has no entry."""
     taken: TakenLog | None
-    """How far the other log was imported; None if it was not."""
+    """Imported position of the other log; None if it was not imported."""
 
 
 class LoggedEntry:
     """An entry of the log; an erased one names the entry of its erasure.
 
-    Every other entry has its export form, so that it can be sent to another log.
+    Every other entry has its export form, ready to send to another log.
     """
 
     def __init__(self, entry: Entry, erased_at: int | None = None) -> None:
@@ -143,7 +143,7 @@ def leaves(past: Past, *, position: list[str] | None = None, log: str | None = N
         if not (text.isascii() and text.isdigit() and len(text) <= 16)
     ]
     if len(wanted) > LEAVES_MAX:
-        faults.append(Fault("position", f"{len(wanted)} are asked for", f"Ask for {LEAVES_MAX} at most."))
+        faults.append(Fault("position", f"{len(wanted)} positions were requested", f"Ask for {LEAVES_MAX} at most."))
     if faults:
         raise Refused(faults, NO_READ)
     end = past.position
@@ -195,12 +195,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/log",
         "log_import",
         import_entries,
-        "Import entries of another log, in whole writes, as they were exported; entries that are known change nothing.",
+        "Import entries of another log, in whole writes, as exported; known entries change nothing.",
         MANAGE,
         (
             in_body("entries", OBJECTS, "the entries, in order", required=True),
-            in_query("log", TEXT, "the name of their log, so that the server remembers how far it was taken in"),
-            in_query("after", WHOLE, "the position of that log after which they come"),
+            in_query("log", TEXT, "the name of their log, under which the server remembers the last imported position"),
+            in_query("after", WHOLE, "the position of that log before the first entry"),
             in_query("leaf", TEXT, "the leaf hash of that log at this position, in hex"),
             in_query("held", FLAG, "whether this server already holds all of that log up to this position"),
         ),
@@ -214,10 +214,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/log/leaves",
         "log_leaves",
         leaves,
-        "Return where the log ends and leaf hashes of it, so that another log can find what both have in common.",
+        "Return where the log ends and some of its leaf hashes, so that another log can find their common prefix.",
         params=(
-            in_query("position", TEXTS, "a position whose leaf hash is asked for; may be repeated"),
-            in_query("log", TEXT, "another log; the answer says how far it was taken in"),
+            in_query("position", TEXTS, "a position whose leaf hash to return; may be repeated"),
+            in_query("log", TEXT, "the other log; the answer says up to which position it was imported"),
         ),
     ),
     Route(
@@ -225,7 +225,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/admit",
         "admit",
         admit,
-        "Take in observations and schemas of another log as they are, whoever wrote them.",
+        "Import observations and schemas of another log unchanged, whoever wrote them.",
         MANAGE,
         (in_body("bodies", OBJECTS, "objects with kind and body", required=True),),
         moment=False,

@@ -17,7 +17,7 @@ OTHERS: Final = ("mcp",)
 _LOG = logging.getLogger(NAME)
 
 
-class Lines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON: time, level, event and its details."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -33,14 +33,14 @@ class Lines(logging.Formatter):
 def configure(level: str) -> None:
     """Write the server's log to standard error, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonFormatter())
     for log in (_LOG, *map(logging.getLogger, OTHERS)):
         log.handlers = [handler]
         log.propagate = False
         log.setLevel(max(logging.getLevelName(level.upper()), logging.NOTSET if log is _LOG else logging.WARNING))
 
 
-def are_told(level: int = logging.INFO) -> bool:
+def is_enabled(level: int = logging.INFO) -> bool:
     """Return True if events of this level are logged."""
     return _LOG.isEnabledFor(level)
 

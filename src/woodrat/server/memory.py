@@ -30,5 +30,5 @@ def bound() -> None:
     if sys.platform == "linux":
         import ctypes
 
-        with contextlib.suppress(OSError, AttributeError):  # another C library has heaps of its own kind
+        with contextlib.suppress(OSError, AttributeError):  # other C libraries manage their heap differently
             ctypes.CDLL(None).mallopt(_ARENA_MAX, HEAPS_MAX)

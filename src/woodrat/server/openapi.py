@@ -27,7 +27,7 @@ COMPONENTS: dict[str, Any] = {
             "key": {"type": "string", "description": "the entity's key, where no field makes it"},
             "observed_at": {"type": "string", "description": "when it was seen, RFC 3339 with an offset"},
             "valid_from": {"type": "string", "description": "since when it is true"},
-            "priority": {"type": "integer", "description": "how far the writer is trusted; the larger wins"},
+            "priority": {"type": "integer", "description": "trust in the writer; the larger wins"},
             "source": {"type": "string", "description": "id of the source it was read from"},
             "locator": {
                 "type": "object",
@@ -125,7 +125,7 @@ _DEGRADED: Mapping[str, Any] = {"description": "Degraded.", "content": {"applica
 _BESIDE: dict[str, dict[str, Any]] = {
     "/healthz": _plain("healthz", "Check that the process answers.", "application/json", _STATUS, 421),
     "/readyz": _plain(
-        "readyz", "Check that the engine answers; otherwise say why not.", "application/json", _STATUS, 421
+        "readyz", "Check that the engine answers; if it does not, say why.", "application/json", _STATUS, 421
     ),
     "/metrics": _plain(
         "metrics", "Return counts and times of requests, for Prometheus.", "text/plain", {"type": "string"}, 401, 421
@@ -145,7 +145,7 @@ _BESIDE: dict[str, dict[str, Any]] = {
             },
             "responses": {
                 "200": {
-                    "description": "Received; partialSuccess says what was rejected.",
+                    "description": "Received; partialSuccess counts the rejected spans.",
                     "content": {"application/json": {"schema": {"type": "object"}}},
                 },
                 "4XX": {
@@ -181,7 +181,7 @@ def document(version: str, routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {path: dict(item) for path, item in _BESIDE.items()}
     schemas, records = record_json.schemas(*(kind for route in routes for kind in (route.form.kind, _compact(route))))
     for route, schema, compact in zip(routes, schemas[::2], schemas[1::2], strict=True):
-        document = {"type": "object", "description": "A document to be kept byte for byte, for the verifiers."}
+        document = {"type": "object", "description": "A document to keep byte for byte, for the verifiers."}
         answer = document if route.form.kind is bytes else route.form.schema(schema)
         if compact != schema:
             answer = {"description": "Compact; whole records with `details`.", "anyOf": [compact, schema]}
@@ -192,7 +192,7 @@ def document(version: str, routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
             "title": "Woodrat",
             "version": version,
             "summary": "The replayable state layer and causal decision memory for AI agents.",
-            "description": "The ledger over HTTP. Operations take and return what the library's verbs do.",
+            "description": "The ledger over HTTP. Operations take and return the same values as the library's verbs.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/", "description": "this server"}],
@@ -231,11 +231,11 @@ def _operation(route: Route, answer: dict[str, Any]) -> dict[str, Any]:
         },
     }
     if any(param.name == "if_version" for param in params):
-        what = "ETag of the entity as you read it, several of them, or *; another version is refused with 412"
+        what = "ETag of the entity as you read it, several ETags, or *; another version is refused with 412"
         found["parameters"].append(_header("If-Match", what))
     if route.verb == "store":
         found["parameters"].append(
-            _header("If-None-Match", "*: write only what is new; refused with 412 if any of it is known")
+            _header("If-None-Match", "*: write only new records; refused with 412 if any is known")
         )
     if route.form.kind is Snapshot:
         found["parameters"].append(_header("If-None-Match", "ETag of the answer you have; 304 if it has not changed"))
@@ -271,7 +271,7 @@ def _operation(route: Route, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _followed(what: str) -> dict[str, Any]:
-    """Return the description of a long read whose progress is streamed."""
+    """Return the description of a long read with streamed progress."""
     told = (
         f'events `progress` with `{{"done", "total", "what": "{what}"}}`, then `result` with the answer as JSON, '
         "or `problem` with a problem document; closing the connection stops the work"

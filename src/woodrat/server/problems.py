@@ -1,6 +1,6 @@
 """Problems: the errors of a call by status, each with an example of its document.
 
-`Rejected` is what the server itself raises, before or beside the ledger; it carries its status.
+`Rejected` is raised by the server itself, before or around a call to the ledger; it carries its status.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         412,
         "outdated",
-        "A condition stated by the caller no longer holds.",
+        "A condition in the call no longer holds.",
         "contact/Ana Rivera: expected it at version 0, it is at version 1. Nothing was written. Read it again, "
         "then decide.",
         {"entity": "contact/Ana Rivera", "expected": 0, "actual": 1},
@@ -93,7 +93,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         415,
         "refused",
-        "The body is of another media type or encoding.",
+        "The body has an unsupported media type or encoding.",
         'content-type: got "text/plain" (text). Nothing was done. Send application/json or application/x-ndjson.',
         {},
     ),
@@ -107,7 +107,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
     (
         429,
         "unavailable",
-        "The key calls too often, or too many of its calls run or wait; `Retry-After` says when to call again.",
+        "The key calls too often, or too many of its calls are running or queued; `Retry-After` says when to retry.",
         "This key calls more than 5 times a second. Nothing was done. Call again in a second.",
         {},
     ),
@@ -131,7 +131,7 @@ PROBLEMS: tuple[tuple[int, str, str, str, Mapping[str, Any]], ...] = (
 
 
 class Rejected(WoodratError):
-    """The request cannot be taken as it is. Nothing was done."""
+    """The request is invalid. Nothing was done."""
 
     code = "refused"
 
@@ -157,7 +157,7 @@ def closed() -> Rejected:
 
 
 def failure(request: str) -> Rejected:
-    """Return the error for a fault of our own."""
+    """Return the error for a bug of the server."""
     text = f"The server failed on this request, {request}; see its log. It is not known whether anything was written. "
     return Rejected(500, text + "Send the same call with the same Idempotency-Key again.", code="unavailable")
 

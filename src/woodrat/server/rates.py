@@ -1,9 +1,9 @@
-"""Rates: limits on what one key or tenant takes from the others: calls, running work and time.
+"""Rates: limits on how much of the server one key or tenant can use: calls, running work and time.
 
-`Rates` counts calls: a bucket holds ten seconds' worth of them and fills evenly. `Turns` are the places of one kind of
-work: a number of them at once, fewer for one key or one tenant, and a bounded queue in which keys take turns. One
-tenant never fills all places, and the queued calls of one key never go before another key's first call. A `Pace` is for
-work that blocks others even if few do it at once. Only the event loop uses them, so no lock is needed.
+`Rates` counts calls: a bucket holds ten seconds' worth of them and fills evenly. `Turns` are the places for one kind of
+work: a maximum at once, fewer for one key or one tenant, and a bounded queue in which keys take turns. One tenant never
+fills all places, and queued calls of one key never pass another key's first call. A `Pace` is for work that blocks
+others even if few do it at once. Only the event loop uses them, so no lock is needed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Failures:
         """Counted failures by property, and the time of the count."""
 
     def wait(self, bursts: Mapping[str, int], now: float) -> float:
-        """Return the seconds for which attempts with these properties are blocked; 0 if another one is allowed."""
+        """Return the seconds for which attempts with these properties are blocked; 0 if an attempt is allowed now."""
         over = max(self._count(kind, now) - burst + 1 for kind, burst in bursts.items())
         return max(0.0, over * self._seconds_each)
 
@@ -82,7 +82,7 @@ _Who = tuple[str, str]
 """A tenant and one of its keys."""
 
 
-class Place:
+class Permit:
     """An occupied place; it is free once it was given back and its thread is done."""
 
     def __init__(self, end: Callable[[], None]) -> None:
@@ -114,7 +114,7 @@ class Turns:
         self._tenants: Counter[str] = Counter()
         """Occupied places by tenant."""
         self._waiting: dict[_Who, deque[asyncio.Future[None]]] = {}
-        """The queue by key, in the order in which keys are served next."""
+        """The queue by key, in the order of service."""
         self._ended: Callable[[], Exception] | None = None
         self.running = 0
         """Number of occupied places."""
@@ -129,7 +129,7 @@ class Turns:
         return {*self._running, *self._waiting}
 
     @asynccontextmanager
-    async def turn(self, caller: Caller) -> AsyncIterator[Place]:
+    async def turn(self, caller: Caller) -> AsyncIterator[Permit]:
         """Occupy a place while this lasts and a thread works in it; beyond the limit the call is refused."""
         if self._ended is not None:
             raise self._ended()
@@ -138,7 +138,7 @@ class Turns:
             self._begin(who)
         else:
             await self._wait(who)
-        place = Place(lambda: self._end(who))
+        place = Permit(lambda: self._end(who))
         try:
             yield place
         finally:
@@ -193,7 +193,7 @@ class Turns:
         except asyncio.CancelledError:
             if (
                 place.done() and not place.cancelled() and place.exception() is None
-            ):  # the place was given away to somebody who is gone
+            ):  # the caller who got the place has gone
                 self._end(who)
             else:
                 self._leave(who, place)
@@ -223,7 +223,7 @@ class Turns:
                 place.set_result(None)
 
     def _full(self, who: _Who) -> Rejected:
-        """Return the error if there is neither a place nor a queue."""
+        """Return the error for a call without a place, or None if it may queue."""
         places = self._places
         if self._running[who] >= places.running_per_key:
             status, whose, limit = 429, "This key", places.running_per_key
@@ -265,7 +265,7 @@ class Pace:
         self.debts[key] = (self._debt(key, now) + seconds, now)
 
     async def wait(self, key: str) -> None:
-        """Wait until a key may use more; other work goes on."""
+        """Wait until a key has time left; other work goes on."""
         loop = asyncio.get_running_loop()
         while (over := self._debt(key, loop.time()) - self._burst_seconds) > 0:
             await asyncio.sleep(over / self._share)

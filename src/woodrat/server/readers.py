@@ -1,7 +1,7 @@
 """Readers: the threads that read for requests. A stopping process does not wait for them, because reads change nothing.
 
-Work cancelled in the queue never starts. Work cancelled while it runs stops at its next check
-(`engines/cancellation.py`), so that a caller who gave up does not occupy a thread.
+Work cancelled in the queue never starts. Cancelled work stops at its next check (`engines/cancellation.py`), so that a
+caller who gave up does not occupy a thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ THREADS: Final[Mapping[str, int]] = {
 
 
 class Full(Unavailable):
-    """The queue is full. Nothing was done; ask again later."""
+    """The queue is full. Nothing was done; retry later."""
 
 
 class Work(Future[T]):
@@ -68,7 +68,7 @@ class Readers(Executor):
     """A pool of threads, started on demand, with a bounded queue."""
 
     def __init__(self, count: int, name: str, waiting_max: int = WAITING_MAX, way: RightOfWay | None = None) -> None:
-        """`way` decides which work goes before these threads."""
+        """`way` names the work with priority over these threads."""
         self._count, self._name, self._waiting_max, self._way = count, name, waiting_max, way
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -82,10 +82,10 @@ class Readers(Executor):
         work: Work[T] = Work(self._way)
         with self._lock:
             if self._closed:
-                raise RuntimeError("the readers were let go")
+                raise RuntimeError("the readers were closed")
             if self.busy >= self._count + self._waiting_max:
                 raise Full(
-                    f"{self.busy} reads wait or are being answered, and no more may wait. Nothing was done. "
+                    f"{self.busy} reads are queued or running, which is the limit. Nothing was done. "
                     "Send the same call again later.",
                     {"waiting_max": self._waiting_max},
                 )
@@ -108,7 +108,7 @@ class Readers(Executor):
                     work.set_exception(error)
             with self._lock:
                 self.busy -= 1
-            del item, work, call, args, kwargs  # a reader that waits keeps nothing of what it read
+            del item, work, call, args, kwargs  # an idle reader holds nothing it has read
 
     def close(self, within_seconds: float) -> None:
         """Accept nothing more, drop the queue, and wait for running reads, at most for a time."""
@@ -131,8 +131,7 @@ class Readers(Executor):
 
 
 def threads_of(heavy: int, way: RightOfWay | None = None) -> dict[str, Readers]:
-    """Return the thread pools of each kind of work, so that none waits for another; `heavy` is the number of heavy
-    reads.
+    """Return one thread pool per kind of work, so that no kind waits for another; `heavy` is the number of heavy reads.
 
     `way` lets the event loop go before them.
 

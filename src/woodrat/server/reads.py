@@ -1,6 +1,6 @@
-"""Reads: the execution of a read: in turn, within its time limit, in a thread or in a separate process.
+"""Reads: executing a read: queued, within its time limit, in a thread or in a separate process.
 
-A read that exceeds its time, or whose caller is gone, is cancelled.
+A read that exceeds its time limit, or whose caller has gone, is cancelled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SWITCH_SECONDS: Final = 0.0001
 """Thread switch interval while a thread reads."""
 
 
-class Reads:
+class ReadExecutor:
     """Executes reads; from one event loop."""
 
     def __init__(
@@ -49,10 +49,10 @@ class Reads:
         """Processes for heavy reads; without them, threads run these."""
         self._switching = Switching(SWITCH_SECONDS)
         self._awaited: set[asyncio.Future[Any]] = set()
-        """Reads in progress whose callers wait."""
+        """Reads in progress with waiting callers."""
 
     async def read(self, caller: Caller, call: Callable[[], Any], job: Job | None = None) -> Any:
-        """Execute a read; if the `job` is heavy, another process executes that instead."""
+        """Execute a read; a heavy `job` is executed in another process instead."""
         try:
             async with asyncio.timeout(self._read_seconds):
                 ledger = self._tenants.ledger(caller)
@@ -86,10 +86,10 @@ class Reads:
     async def reading(
         self, caller: Caller, call: Callable[[], Any], job: Job, tell: Progress | None = None
     ) -> AsyncIterator[asyncio.Future[Any]]:
-        """Start a heavy read in its turn, and return a future; a caller who leaves cancels it. It has no time limit.
+        """Queue a heavy read, and return a future; a caller who leaves cancels it. It has no time limit.
 
-        Its place is free once it is done, even if nobody took the answer. `tell` is called from another thread with the
-        progress, if the job reports it.
+        Its place is free once it is done, even if the caller has gone. `tell` gets the progress, from another
+        thread, if the job reports it.
         """
         async with self._turns["heavy_reads"].turn(caller) as place:
             workers, threads = self.workers, self._threads["heavy"]

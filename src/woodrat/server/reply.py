@@ -25,7 +25,7 @@ _POSITION: Final = b',"position":'
 
 
 class Reply(NamedTuple):
-    """An answer as it is sent."""
+    """An answer as bytes and headers."""
 
     body: bytes
     headers: Sequence[tuple[bytes, bytes]] = ()
@@ -36,7 +36,7 @@ def reply(route: Route, past: Past, result: Any, *, details: bool = False) -> Re
 
     With `details` it is complete; otherwise a list is compact, and a large collection is cut.
     """
-    if type(result) is bytes:  # a document of which every byte counts
+    if type(result) is bytes:  # a document in which every byte counts
         return Reply(result)
     form = route.form
     if form.kind is Snapshot:
@@ -48,11 +48,11 @@ def reply(route: Route, past: Past, result: Any, *, details: bool = False) -> Re
 def shown(snapshot: Snapshot) -> Reply:
     """Return the reply for a snapshot, with its entity tag: the version, and a digest of everything but the position.
 
-    The tag is weak, because the position moves while the entity stays the same. The version alone would not do: another
-    schema, or an erasure, changes the shown values without an observation.
+    The tag is weak, because the position moves while the entity stays the same. The version alone is not enough:
+    another schema, or an erasure, changes the shown values without an observation.
     """
     body = orjson.dumps(snapshot.to_json())
-    # Position, version and digest come last, and the last two hold nothing that anybody said.
+    # position, version and digest come last; version and digest contain no stored text
     start = body.rindex(_POSITION) + len(_POSITION)
     digest = blake2b(body[:start], digest_size=8)
     digest.update(body[body.index(b",", start) :])
@@ -69,7 +69,7 @@ def read(route: Route, ledger: Ledger, given: dict[str, Any]) -> Reply:
 
 
 def read_by_name(verb: str, ledger: Ledger, given: dict[str, Any]) -> Reply:
-    """Return the reply of a verb's route; for another process."""
+    """Return the reply of a verb's route; runs in another process."""
     return read(next(route for route in ROUTES if route.verb == verb), ledger, given)
 
 

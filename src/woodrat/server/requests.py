@@ -29,7 +29,7 @@ import orjson
 
 from woodrat.errors import WoodratError, shown
 from woodrat.server import wire
-from woodrat.server.body import BodyLimits, HeldBytes, TakenBody, Unpacker, too_large
+from woodrat.server.body import BodyLimits, GzipReader, HeldBytes, TakenBody, too_large
 from woodrat.server.problems import NOTHING_DONE, Rejected
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ EVENTS: Final = b"text/event-stream"
 GZIP_FROM_BYTES: Final = 1_024
 """Number of bytes from which an answer is compressed, if the client accepts it."""
 LONG_BYTES: Final = 262_144
-"""Number of bytes from which it is compressed in a thread, so that other requests go on."""
+"""Size from which a body is compressed in a thread, so that other requests proceed."""
 PIECE_BYTES: Final = 65_536
 """Size of the pieces of a long answer; the HTTP server buffers some of them for a slow reader."""
 LONG_ANSWER_BYTES: Final = 1_048_576
@@ -55,7 +55,7 @@ LONG_ANSWER_BYTES: Final = 1_048_576
 LONG_BODY_BYTES: Final = 65_536
 """Number of bytes from which a body counts against the memory that all bodies share."""
 SPOOLED_BYTES: Final = 8 * 1_048_576
-"""Part of a long body that is held in memory before it goes to a file."""
+"""Part of a long body that stays in memory before it is spooled to a file."""
 PAGE_HEADERS: Final = (
     *("accept", "authorization", "content-encoding", "content-type", "idempotency-key", "if-match", "if-none-match"),
     *("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
@@ -66,7 +66,7 @@ COOKIE: Final = "woodrat_session"
 QUERY_BYTES_MAX: Final = 16_384
 """Longest query of an address."""
 NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
-"""Header against guessing another media type: stored text may look like a page."""
+"""Header that stops browsers from guessing a media type: stored text may look like HTML."""
 NO_STORE: Final = (b"cache-control", b"no-store")
 """Header against caches. A program that keeps an answer itself can revalidate it by its tag."""
 VARY: Final = (b"vary", b"accept, accept-encoding")
@@ -130,7 +130,7 @@ class Exchange:
         self.hosts = 0
         for name, value in scope["headers"]:
             self.hosts += name == b"host"
-            # Of a header that may stand once the first counts, as with any list of them.
+            # of repeated headers the first counts, as in any list
             self.headers.setdefault(name, value)
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         self.path = raw.partition(b"?")[0]
@@ -188,7 +188,7 @@ class Exchange:
     def address(self) -> str:
         """The client's address; empty if unknown."""
         stated = self.headers.get(b"x-forwarded-for", b"") if self._proxied else b""
-        if stated:  # the proxy in front adds the last one; whoever called it may have sent the others
+        if stated:  # the proxy in front adds the last address; its client may have sent the others
             return stated.decode("latin-1").rpartition(",")[2].strip()
         client = self._scope.get("client")
         return str(client[0]) if client else ""
@@ -248,19 +248,21 @@ class Exchange:
         stated = self.headers.get(b"content-length", b"")
         if stated.isdigit() and int(stated) > limits.bytes_max:
             raise too_large(limits.bytes_max, int(stated))
-        taken, unpacker = TakenBody(limits, lines=lines), Unpacker() if packed == b"gzip" else None
+        taken, unpacker = TakenBody(limits, lines=lines), GzipReader() if packed == b"gzip" else None
         try:
             async with asyncio.timeout(self._wait_seconds):
                 async for part in self._parts():
                     for step in (part,) if unpacker is None else unpacker.take(part):
                         taken.add(step)
                         self._hold(taken.size)
-                        if unpacker is not None:  # a small part may come to much, and others are to be answered
+                        if unpacker is not None:  # a small part may decompress to a large one, and other requests wait
                             await asyncio.sleep(0)
         except TimeoutError:
             raise self._too_slow() from None
         except zlib.error as error:
-            raise Rejected(400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was packed.") from None
+            raise Rejected(
+                400, f"The body is not gzip ({error}). {NOTHING_DONE} Send it as it was compressed."
+            ) from None
         if unpacker is not None and not unpacker.whole:
             raise Rejected(400, f"The body ends in the middle of its gzip. {NOTHING_DONE} Send all of it.")
         return b"".join(taken.parts)
@@ -281,7 +283,9 @@ class Exchange:
     async def spooled(self, bytes_max: int) -> BinaryIO:
         """Return a long body as an open file; too many bytes or too slow a client are refused."""
         if (self.headers.get(b"content-encoding") or b"identity").strip().lower() != b"identity":
-            raise Rejected(415, f"content-encoding: what may be long is taken as it is. {NOTHING_DONE} Do not pack it.")
+            raise Rejected(
+                415, f"content-encoding: long bodies must be uncompressed. {NOTHING_DONE} Send it without compression."
+            )
         file = cast("BinaryIO", SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
         try:
             parts, size = self._parts(), 0
@@ -310,7 +314,7 @@ class Exchange:
         headers: Mapping[bytes, bytes],
         **said: Any,
     ) -> None:
-        """Let another application answer, with the body that was read here and `said` in its scope.
+        """Delegate to another application, with the body read here and `said` in its scope.
 
         `headers` replace the request's headers of the same names.
         """
@@ -334,7 +338,7 @@ class Exchange:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                # Whoever sent broken chunks is still there to be told; whoever is gone does not hear it.
+                # A client with broken chunks still listens for the answer; a client that has gone does not.
                 text = f"The body ended early, or is not valid HTTP. {NOTHING_DONE} Send the whole request again."
                 raise Rejected(400, text, ((b"connection", b"close"),))
             yield message.get("body", b"")
@@ -356,7 +360,7 @@ class Exchange:
         return (self.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower()
 
     def accepts(self, media: bytes) -> bool:
-        """Return True if the client asked for this media type by name, and prefers it to plain JSON."""
+        """Return True if the client names this media type and prefers it to plain JSON."""
         if media not in (stated := (self.headers.get(b"accept") or b"").lower()):
             return False
         wanted = _weights(stated)
@@ -482,7 +486,7 @@ class Gone(Exception):
 
 
 def event(name: bytes, data: bytes) -> bytes:
-    """Return one server-sent event; its data is one line."""
+    """Return one server-sent event with its data on one line."""
     return b"event: %b\ndata: %b\n\n" % (name, data)
 
 
@@ -534,7 +538,7 @@ def plain(part: bytes, *, plus: bool = False) -> str:
         raise Rejected(
             400, f"{shown(part.decode('latin-1'))} in the address is not UTF-8. {NOTHING_DONE} Encode it as UTF-8."
         ) from None
-    # Those of lines and tabs may stand in a question, which is part of the query.
+    # line feeds and tabs may be part of a question in the query string
     if (odd := (_ODD_IN_QUERY if plus else _ODD).search(found)) is not None:
         text = f"{shown(found)} in the address holds the control character U+{ord(odd[0]):04X}. {NOTHING_DONE} "
         raise Rejected(400, text + "Leave it out: no name has one.")

@@ -61,7 +61,7 @@ class Route:
     example: Any = None
     """A valid example body."""
     returns: Callable[..., Any] | None = None
-    """The function whose annotation states the type of the answer, if that differs: the method of a verb."""
+    """The function whose annotation states the type of the answer, if it is another one: the method of a verb."""
     relays: bool = False
     """True if it records a live run, and also takes the relay of such runs."""
     wide: bool = False
@@ -86,7 +86,7 @@ class Route:
     @property
     def has_details(self) -> bool:
         """True if its answers are short unless `details` is sent."""
-        # By identity: a route is asked with every call, and comparing arguments part by part takes long.
+        # Compare by identity: every call looks up its route, and comparing arguments takes long.
         return any(param is DETAILS for param in self.params)
 
     @property

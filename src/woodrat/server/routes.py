@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from woodrat.verify.report import OrderProof
 
 SHUFFLES_MAX: Final = 1_000
-"""Most orders that one call can try."""
+"""Most orders that one call may try."""
 HERE_ONLY: Final = frozenset({"by"})
 """Parameters that a server does not take: the key states the judge."""
 
@@ -76,11 +76,11 @@ def _called_by_name(name: str) -> Callable[..., Any]:
     return call
 
 
-# What a server does differently
+# Verbs that a server executes differently
 
 
 def _show_soon(ledger: Ledger, *, ref: str, **_: Any) -> Snapshot | None:
-    """Show an entity whose current state is stored; None if showing it takes longer."""
+    """Show an entity from its stored current state; None if showing it takes longer."""
     return reads.show_soon(ledger.context, ref)
 
 

@@ -52,7 +52,7 @@ class RecordedStep(Record):
     snapshot: Json = None
     """The snapshot that `show` read."""
     found: Json = None
-    """The answer of another verb that reads."""
+    """The answer of another reading verb."""
     verdict: Json = None
     """The decision."""
     report: Json = None
@@ -195,10 +195,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Start a run; its steps are then recorded one by one.",
         RUN,
         (
-            in_body("query", TEXT, "what the run is asked", required=True),
+            in_body("query", TEXT, "the question or task of the run", required=True),
             in_body("subject", TEXT, "the entity it is about"),
             in_body("conversation", TEXT, "the conversation it is part of"),
-            in_body("principal", TEXT, "on whose behalf it runs"),
+            in_body("principal", TEXT, "the principal on whose behalf it runs"),
             in_body("inputs", OBJECT, "its inputs, by name"),
             in_body("inputs_shape", OBJECTS, "the shape of the inputs, of a recorder that restores them in a replay"),
             in_body("code", TEXT, "version of the agent's code"),
@@ -212,7 +212,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             in_body("recall", FLAG, "whether it answers from memory"),
             in_body("traceparent", TEXT, "the W3C trace context it is part of"),
             in_body("id", TEXT, "the id of the run; default: a new one"),
-            in_body("forked_from", OBJECT, "the run and step it is a fork of, and what was edited there"),
+            in_body("forked_from", OBJECT, "the run and step it forks, and the edit"),
             KEY,
         ),
         moment=False,
@@ -227,7 +227,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Record a step of a run: read, tool, model, decide, select, decided, note, store or change. "
         "The server makes the decisions by rules.",
         RUN,
-        (_RUN, in_body("step", OBJECT, "an object whose one key is the kind of step", required=True), KEY),
+        (_RUN, in_body("step", OBJECT, "an object with one key, the kind of step", required=True), KEY),
         moment=False,
         example={
             "step": {
@@ -245,7 +245,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/runs/{run}/entries",
         "runs_entries",
         record_entries,
-        "Record steps of a run, and its end, as entries; entries that are known change nothing.",
+        "Record steps of a run, and its end, as entries; known entries change nothing.",
         RUN,
         (_RUN, in_body("entries", OBJECTS, "objects with a kind, such as run.noted", required=True)),
         moment=False,
@@ -257,16 +257,18 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/runs/{run}/resume",
         "runs_resume",
         resume,
-        "Resume an interrupted run elsewhere: return its entries, and those of the runs it started.",
+        "Resume an interrupted run in another process: return its entries, and the entries of its child runs.",
         RUN,
         (
             _RUN,
-            in_body("position", WHOLE, "the last position of it that you know; refused if it has gone on since"),
+            in_body(
+                "position", WHOLE, "the last position of the run that you know; refused if the run has newer entries"
+            ),
             in_body(
                 "on_unknown",
                 {"type": "string", "enum": [FAIL, RETRY, RESOLVE]},
-                "what becomes of `once` tools that started and never finished: refuse to resume, you call them again, "
-                "or you find out the result; default: fail",
+                "handling of `once` tools that started and never finished: refuse to resume, call them again, or "
+                "find out the result yourself; default: fail",
             ),
         ),
         moment=False,
@@ -285,8 +287,8 @@ ROUTES: Final[tuple[Route, ...]] = (
             _RUN,
             in_body("answer", {}, "what it answers"),
             in_body("status", _STATUS, "how it ended; default: done"),
-            in_body("error", any_of(TEXT, OBJECT), "what went wrong: text, or type and message"),
-            in_body("usage", OBJECT, "what it cost, as counts by name"),
+            in_body("error", any_of(TEXT, OBJECT), "the error: text, or type and message"),
+            in_body("usage", OBJECT, "the cost, as counts by name"),
             KEY,
         ),
         moment=False,
@@ -318,7 +320,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/runs/{run}/receipts",
         "runs_receipts",
         receipts,
-        "List what the writes of a run were answered, by idempotency key; a replay elsewhere needs it.",
+        "List the reports of a run's writes, by idempotency key; a replay elsewhere needs them.",
         wide=True,
         moment=False,
         params=(_RUN,),

@@ -22,23 +22,23 @@ HEADER_SECONDS: Final = 10
 
 
 CONNECTIONS_MAX: Final = 16_384
-"""Most connections at once; followers of the log keep theirs, and further ones wait."""
+"""Most connections at once; followers of the log keep theirs, and others wait."""
 
 
 BACKLOG: Final = 1_024
-"""How many connections may wait to be taken."""
+"""Most connections waiting for acceptance."""
 
 
 GRACE_SECONDS: Final = 5.0
-"""How long connections may take to end by themselves when the server does."""
+"""Grace period for connections when the server stops."""
 
 
 SWITCH_SECONDS: Final = 0.0005
-"""How long one thread may keep the interpreter from another."""
+"""Longest time for which one thread keeps the interpreter."""
 
 
 YOUNG_MAX: Final = 20_000
-"""How many new objects are looked through for cycles at once; a request makes hundreds, and hardly ever a cycle."""
+"""Threshold of the garbage collector; a request makes hundreds of objects, and hardly ever a cycle."""
 
 
 class Serving:
@@ -54,7 +54,7 @@ class Serving:
         tls_key: Path | None = None,
         lifeline: int | None = None,
     ) -> None:
-        """`lifeline` is a descriptor that comes to its end when this is to stop."""
+        """`lifeline` is a descriptor that closes when this process is to stop."""
         try:
             from granian.constants import HTTPModes, Interfaces
             from granian.http import HTTP1Settings
@@ -80,20 +80,20 @@ class Serving:
         )
 
     async def serve(self) -> None:
-        """Answer until stopped; then finish what was taken on, and return."""
+        """Serve until stopped; then finish the accepted requests, and return."""
         await self._server.serve()
 
     def stop(self) -> None:
-        """Take nothing more; from the loop that serves."""
+        """Accept no more; called on the event loop."""
         self._app.refuse()
         self._server.stop()
 
     def run(self) -> None:
-        """Serve until the process is interrupted or asked to end; then finish what was taken on, and return in time."""
+        """Serve until interrupted or asked to stop; then finish the accepted requests, and return in time."""
         # The loop and the thread that commits take turns all the time, and neither should wait long for the other.
         sys.setswitchinterval(SWITCH_SECONDS)
         memory.bound()
-        # What the server is made of stays: to look through it time and again would only hold everybody up.
+        # the server's own objects are permanent: scanning them again and again would only cause pauses
         gc.collect()
         gc.freeze()
         gc.set_threshold(YOUNG_MAX, 20, 50)
@@ -120,7 +120,8 @@ class Serving:
         if done:
             serving.result()
             return
-        # Whoever still sends, or does not close, was given the time; what waits for its commit is committed.
+        # clients that still send or do not close had their grace period; writes that wait for their commit are
+        # committed
         await asyncio.to_thread(self._app.close)
         for worker in self._server.wrks:
             worker.kill()
@@ -128,9 +129,9 @@ class Serving:
 
 
 def _new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the loop: uvloop where it is installed, and otherwise `None`, which means asyncio's own.
+    """Return the event loop factory: uvloop if installed, else `None`, which means asyncio's own.
 
-    Connections are the server's, so what strangers send reaches neither of them.
+    The server owns the connections, so bytes from strangers reach neither of them.
     """
     try:
         from uvloop import new_event_loop

@@ -1,9 +1,9 @@
 """Sessions: how a browser calls without holding an API key.
 
-Whoever signs in with a key gets a cookie in its place. It names a session, an entity of a tenant of its own, so that
-every server of a database knows it, signing out ends it everywhere, and who signed in is on record. Of the cookie's
-secret the digest is stored: who reads the database cannot make a cookie. The cookie also says when it was last renewed,
-signed with a salt that only the server has: who holds a cookie cannot make it last.
+Signing in exchanges an API key for a cookie. It names a session, an entity of a separate tenant: every server
+of a database knows it, signing out ends it everywhere, and the log records who signed in. Only the digest of the
+cookie's secret is stored, so a reader of the database cannot make a cookie. The cookie also carries the time of its
+last renewal, signed with a salt that only the server has, so a holder of a cookie cannot extend it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from woodrat.server.access import Caller
 
 SESSIONS_TENANT: Final = "woodrat.sessions"
-"""The tenant that sessions are kept in; no key is for it."""
+"""The tenant of sessions; no key gives access to it."""
 SESSION_TYPE: Final = "session"
 IDLE_SECONDS: Final = 30 * 60
-"""How long a session lasts without a call."""
+"""Idle timeout of a session."""
 WHOLE_SECONDS: Final = 12 * 60 * 60
-"""How long a session lasts however much it is used."""
+"""Longest lifetime of a session."""
 RENEW_SECONDS: Final = 60
 """How old a cookie is before a call renews it."""
 SECRET_BYTES: Final = 20
 CACHED_MAX: Final = 10_000
-"""How many sessions are held in memory; one that is not held is read again."""
+"""Most sessions in memory; other sessions are read from the log."""
 _COOKIE: Final = re.compile(r"(ses_[a-z2-7]{26})\.([a-z2-7]{32})\.([0-9]{1,12})\.([a-z2-7]{32})")
 """A session's id, its secret, when the cookie was made (seconds since 1970), and the signature of all three."""
 _MICROS: Final = 1_000_000
@@ -43,16 +43,16 @@ _MICROS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One sign-in, as it is stored."""
+    """One sign-in, as stored."""
 
     id: str
     """Its id, which is no secret."""
     key: str
-    """The id of the API key it stands for."""
+    """The id of its API key."""
     digest: bytes
     """SHA-256 of the secret in its cookie."""
     salt: bytes
-    """What cookies and CSRF tokens are signed with; it never leaves the server."""
+    """The salt that signs cookies and CSRF tokens; it never leaves the server."""
     ends: int
     """When it ends at the latest, in seconds since 1970."""
 
@@ -63,7 +63,7 @@ class Session:
 
     @property
     def csrf_token(self) -> str:
-        """What a call that changes data carries besides its cookie: pages of other sites cannot read it."""
+        """The token that a changing call sends besides its cookie: pages of other sites cannot read it."""
         return self.sign("csrf")
 
     def cookie(self, secret: str, now: int) -> str:
@@ -84,15 +84,15 @@ class Presented:
 
     @property
     def idle_end(self) -> int:
-        """When it ends unless another call comes."""
+        """When it ends unless another call renews it."""
         return min(self.made + IDLE_SECONDS, self.session.ends)
 
 
 class Sessions:
-    """The sessions of a database. What ends elsewhere has ended here as soon as `refresh` was called."""
+    """The sessions of a database. A session ended elsewhere ends here at the next `refresh`."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        assert ledger.tenant == SESSIONS_TENANT, "sessions are kept in a tenant of their own"
+        assert ledger.tenant == SESSIONS_TENANT, "sessions have a tenant of their own"
         self._ledger, self._clock = ledger, clock
         self._position: int | None = None
         self._cached: dict[str, Session | None] = {}
@@ -102,7 +102,7 @@ class Sessions:
         return moment.to_micros(self._clock.now()) // _MICROS
 
     def begin(self, caller: Caller) -> Presented:
-        """Make a session for who showed a good key; this writes."""
+        """Make a session for the holder of a valid key; this writes."""
         now = self.now()
         secret = base32(self._clock.random(SECRET_BYTES))
         id, salt = fresh_id(self._clock, "ses_"), self._clock.random(32)
@@ -137,7 +137,7 @@ class Sessions:
             self._cached[parts[1]] = self._read(parts[1])
 
     def presented(self, cookie: str) -> Presented | None:
-        """Return the session that a cookie shows, if it is one of ours that has not ended."""
+        """Return the session of a cookie, if it is valid and has not ended."""
         parts = _COOKIE.fullmatch(cookie)
         session = None if parts is None else self._cached.get(parts[1])
         if parts is None or session is None:
@@ -149,11 +149,11 @@ class Sessions:
         return found if good and self.now() < found.idle_end else None
 
     def is_on(self, session: Session) -> bool:
-        """Return whether a session has not ended, however long no call came: somebody reads a stream."""
+        """Return True if a session has not ended, ignoring its idle timeout: its user reads a stream."""
         return self._cached.get(session.id, session) is not None and self.now() < session.ends
 
     def refresh(self) -> None:
-        """Take in what ended elsewhere; this reads the database."""
+        """Load sessions that ended elsewhere; this reads the database."""
         position = self._ledger.position
         if position == self._position:
             return

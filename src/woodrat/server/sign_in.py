@@ -1,4 +1,4 @@
-"""Signing in: an API key becomes the session of a browser, and a session says who it is for.
+"""Sign-in: exchanges an API key for a browser session, and returns the caller of a session.
 
 POST /session      {"key": "wrat_…"} begins a session, as a cookie that no script can read
 GET /session       who calls, what they may do, and the token that calls of the session carry
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 METHODS: Final = ("GET", "HEAD", "POST", "DELETE")
 BODY: Final = BodyLimits(bytes_max=4_096, values_max=16)
-"""How much of a body is taken from somebody who is not known yet."""
+"""Most bytes of a body from an unauthenticated client."""
 FAILURES_MAX: Final = 10
-"""How often the secret of one key may be wrong from one address before further attempts are slow."""
+"""Wrong secrets of one key from one address before further attempts are delayed."""
 SHARED_FAILURES_MAX: Final = 100
-"""How often that of one key may be from all addresses together, and those of all keys from one address."""
+"""Most attempts with one key from all addresses together, and with all keys from one address."""
 FAILURE_SECONDS: Final = 6.0
-"""After how long one of these is forgotten."""
+"""Time after which such a failure is forgotten."""
 COUNTED_MAX: Final = 16_384
-"""Of how many keys, addresses and pairs of these failures are counted."""
+"""Most keys, addresses and pairs of these whose failures are counted."""
 HOLD_SECONDS: Final = 1.0
-"""How long an attempt waits where too many failed, before its key is looked at. One that is right gets in then."""
+"""Delay of an attempt after too many failures, before its key is checked. One that is right gets in then."""
 CHANGING: Final = (WRITE, CORRECT, RUN, MANAGE)
 """Grants that change data."""
 
@@ -54,7 +54,7 @@ class SignIn:
     async def answer(self, exchange: Exchange) -> None:
         """Answer one request."""
         if exchange.method in ("GET", "HEAD"):
-            await self._tell(exchange)
+            await self._get_session(exchange)
         elif exchange.method == "POST":
             await self._begin(exchange)
         elif exchange.method == "DELETE":
@@ -62,8 +62,8 @@ class SignIn:
         else:
             raise problems.not_a_method(exchange.method, exchange.path, METHODS)
 
-    async def _tell(self, exchange: Exchange) -> None:
-        """Say who calls; that nobody is signed in is an answer too, as this is what a page asks first."""
+    async def _get_session(self, exchange: Exchange) -> None:
+        """Return the caller; "nobody is signed in" is an answer too, since a page asks this first."""
         caller: Caller | None
         try:
             caller = self._callers.identify(exchange)
@@ -71,7 +71,7 @@ class SignIn:
             caller = None
             if exchange.cookie is not None:
                 exchange.set_cookie("", 0)
-        await exchange.answer(self._told(caller, exchange.session))
+        await exchange.answer(self._caller_json(caller, exchange.session))
 
     async def _begin(self, exchange: Exchange) -> None:
         if not self._keys.are_required:
@@ -96,19 +96,19 @@ class SignIn:
                 text += f"Try again in {later} seconds; a key that is valid is accepted meanwhile."
                 raise Rejected(429, text, ((b"retry-after", str(later).encode()),), code="unavailable")
             known = self._keys.holder(id)
-            if known is not None:  # somebody knows the id of a good key, and not its secret
+            if known is not None:  # the caller knows the id of a valid key, but not its secret
                 self._audit.note(known, "sign_in", {}, exchange.id, DENIED)
-            text = f"The API key is not valid: unknown, revoked or expired. {NOTHING_DONE} Ask for one that is."
+            text = f"The API key is not valid: unknown, revoked or expired. {NOTHING_DONE} Ask for a valid key."
             raise Rejected(401, text, code=Forbidden.code)
         begun: Presented = await self._writes.write(caller, lambda: self._sessions.begin(caller))
         cookie = begun.session.cookie(begun.secret, begun.made)
         self._audit.note(caller, "sign_in", {}, exchange.id, SUCCESS)
         exchange.told.update(tenant=caller.tenant, key=caller.key)
         exchange.set_cookie(cookie, IDLE_SECONDS)
-        await exchange.answer(self._told(caller, begun), 201)
+        await exchange.answer(self._caller_json(caller, begun), 201)
 
     async def _end(self, exchange: Exchange) -> None:
-        """End the session that is shown; there may be none any more, which is just as well."""
+        """End the session of the cookie; succeeds even if there is none."""
         shown_session = None if exchange.cookie is None else self._sessions.presented(exchange.cookie)
         if shown_session is not None:
             session = shown_session.session
@@ -119,10 +119,10 @@ class SignIn:
                 self._audit.note(caller, "sign_out", {}, exchange.id, SUCCESS)
         if exchange.cookie is not None:
             exchange.set_cookie("", 0)
-        await exchange.answer(self._told(None, None))
+        await exchange.answer(self._caller_json(None, None))
 
-    def _told(self, caller: Caller | None, presented: Presented | None) -> dict[str, Any]:
-        """Return what is said of a caller, or of nobody."""
+    def _caller_json(self, caller: Caller | None, presented: Presented | None) -> dict[str, Any]:
+        """Return the description of a caller, or of nobody."""
         return {
             "signed_in": caller is not None,
             "keys_required": self._keys.are_required,

@@ -25,11 +25,11 @@ class SourceContent(Record):
     source: str
     """Its id."""
     bytes: int
-    """How long it is."""
+    """Its length."""
     deliveries: tuple[Delivery, ...]
-    """Who delivered it, when, and under which name."""
+    """Its deliveries: agent, time and name of each."""
     text: str | None
-    """The content; none where it is no text."""
+    """The content; None if it is not text."""
     base64: str | None
     """The content, where it is no text."""
 
@@ -85,7 +85,7 @@ def add(
     media_type: str | None = None,
     idempotency_key: str | None = None,
 ) -> AddedSource:
-    """Add a source as it was received."""
+    """Add a source as received."""
     faults = [
         Fault(name, f"expected text, got {shown(value)}", "Send it as text.")
         for name, value in (("text", text), ("base64", base64_))
@@ -111,12 +111,12 @@ def _decoded(text: str) -> bytes:
 
 
 def start_reading(ledger: Ledger, source: str, **about: Any) -> StartedReading:
-    """Start a reading of a source."""
+    """Start an interpretation of a source."""
     return StartedReading(ledger.interpretations.begin(source, **about).id, source)
 
 
 def store_reading(ledger: Ledger, interpretation: str, **given: Any) -> Report:
-    """Store what a reading found."""
+    """Store the records of an interpretation."""
     return ledger.interpretations.continue_(interpretation).store(**given)
 
 
@@ -127,7 +127,9 @@ def end_reading(ledger: Ledger, interpretation: str, **how: Any) -> EndedReading
 
 
 _SOURCE: Final = in_path("source", "id of the source", "src_aaaaaaaaaaaaaaaaaaaaaaaaaa")
-_READING: Final = in_path("interpretation", "id of the reading", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa", id_schema("int"))
+_READING: Final = in_path(
+    "interpretation", "id of the interpretation", "int_aaaaaaaaaaaaaaaaaaaaaaaaaa", id_schema("int")
+)
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/v1/sources/{source}", "sources_show", show, "Show a source with its content.", params=(_SOURCE,)),
@@ -153,7 +155,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/interpretations",
         "interpretations_start",
         start_reading,
-        "Start a reading of a source by a model or parser; store what it finds through it, then end it.",
+        "Start an interpretation of a source by a model or parser; store its records through it, then end it.",
         WRITE,
         (
             in_body("source", TEXT, "id of the source", required=True),
@@ -161,7 +163,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             in_body("prompt", TEXT, "the prompt; only its digest is kept"),
             in_body("extractor", TEXT, "which code turns the answer into records"),
             in_body("parameters", OBJECT, "parameters of the model"),
-            in_body("configuration", OBJECT, "anything else that shapes the reading"),
+            in_body("configuration", OBJECT, "other settings of the interpretation"),
             KEY,
         ),
         moment=False,
@@ -173,14 +175,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/interpretations/{interpretation}/store",
         "interpretations_store",
         store_reading,
-        "Store what a reading found; each record names the reading and its source.",
+        "Store the records of an interpretation; each names the interpretation and its source.",
         WRITE,
         (
             _READING,
             in_body("records", any_of(RECORD, {"type": "array", "items": RECORD}), "what was found", required=True),
             in_body("observed_at", TEXT, "when it was seen, RFC 3339 with an offset; default: now"),
             in_body("valid_from", TEXT, "since when it is true; default: when it was seen"),
-            in_body("priority", WHOLE, "how far the writer is trusted; the larger wins"),
+            in_body("priority", WHOLE, "trust in the writer; the larger wins"),
             in_body("dry_run", FLAG, "do everything except write"),
             KEY,
         ),
@@ -193,12 +195,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/interpretations/{interpretation}/end",
         "interpretations_end",
         end_reading,
-        "End a reading; one that has ended stays as it is.",
+        "End an interpretation; an ended one stays unchanged.",
         WRITE,
         (
             _READING,
             in_body("status", {"type": "string", "enum": ["done", "error"]}, "how it ended; default: done"),
-            in_body("usage", OBJECT, "what it cost, as the model reported it"),
+            in_body("usage", OBJECT, "the cost, as the model reported it"),
             in_body("error", TEXT, "why it failed"),
         ),
         moment=False,

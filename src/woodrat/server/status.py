@@ -1,4 +1,4 @@
-"""Status: what a server tells those who look after it: that it lives, whether it is ready, and its counts."""
+"""Status: health, readiness and metrics of a server, for its operators."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from woodrat.server.keys import Callers
     from woodrat.server.rates import Turns
     from woodrat.server.requests import Exchange
-    from woodrat.server.writes import Writes
+    from woodrat.server.writes import WriteExecutor
 
 
 DISK_BYTES_MIN: Final = 16 * 1_048_576
-"""Below how much room on the disk the server says that it is degraded."""
+"""Free disk space below which the server reports that it is degraded."""
 
 
 class Status:
@@ -42,7 +42,7 @@ class Status:
         audit: Audit,
         measures: Measures,
         turns: Mapping[str, Turns],
-        writes: Writes,
+        writes: WriteExecutor,
         thread: Executor,
         lacking: Callable[[], Mapping[str, int]],
         refused: Callable[[], Sequence[str]],
@@ -57,20 +57,20 @@ class Status:
         await exchange.answer({"status": "ok"})
 
     async def ready(self, exchange: Exchange) -> None:
-        """The engine answers; whether it could also write is said as far as a reader can tell."""
+        """Check that the engine answers, and report, where a reader can tell, whether it could write."""
         problem = await asyncio.get_running_loop().run_in_executor(self._thread, degraded, self._engine)
         if problem is not None:
             problem = str(without_path(Unavailable(problem), self._engine))
             await exchange.answer({"status": "degraded", "problem": problem}, 503)
             return
-        # Calls are answered as ever, so nobody needs to be sent elsewhere; but somebody should look.
+        # Calls are answered as ever, so load balancers need not react; but an operator should look.
         refused = await asyncio.get_running_loop().run_in_executor(self._thread, self._refused)
         problems = [self._audit.problem, _older(len(refused)) if refused else None]
         problem = " ".join(each for each in problems if each is not None)
         await exchange.answer({"status": "degraded", "problem": problem} if problem else {"status": "ok"})
 
     async def metrics(self, exchange: Exchange) -> None:
-        """Counts over all tenants are for the operator: whoever holds a key for them, or needs none on this machine."""
+        """Counts over all tenants are for the operator, with a key for them, or on this machine without keys."""
         caller = self._callers.identify(exchange)
         if caller.key != "" and METRICS not in caller.grants:
             text = f"This key may not read metrics, which are about all tenants. {NOTHING_DONE} Ask the operator for a "
@@ -83,32 +83,32 @@ class Status:
 
 
 def indexes_text(lacking: Mapping[str, int]) -> str:
-    """Return how far the indexes are, in the text format of metrics."""
+    """Return the lag of the indexes, in the text format of metrics."""
     samples = [(f'{{index="{name}"}}', count) for name, count in sorted(lacking.items())]
     return _family("index_lacking", "gauge", "Entries that an index does not know yet, over all tenants.", samples)
 
 
 def _family(name: str, kind: str, what: str, samples: Iterable[tuple[str, object]]) -> str:
-    """Return one metric in the text format: what it is, and its values by their labels."""
+    """Return one metric in the text format: its description, and its values by labels."""
     lines = [f"# HELP woodrat_{name} {what}", f"# TYPE woodrat_{name} {kind}"]
     return "\n".join([*lines, *(f"woodrat_{name}{labels} {value}" for labels, value in samples), ""])
 
 
 def _older(tenants: int) -> str:
-    """Say that writes are refused, without naming anybody: whoever probes shows no key."""
+    """Say that writes are refused, without naming tenants, since a probe shows no key."""
     return (
         f"Writes of {tenants} tenant{'s' if tenants > 1 else ''} are refused: the signing keys remember more than "
-        "the database holds, as after a restored backup. Reads go on. `woodrat doctor --tenant T` says more; accept "
-        "what there is with `woodrat checkpoint --new-epoch REASON --tenant T`."
+        "the database holds, as after a restored backup. Reads go on. `woodrat doctor --tenant T` has details; "
+        "accept the log as it is with `woodrat checkpoint --new-epoch REASON --tenant T`."
     )
 
 
 def degraded(engine: Engine) -> str | None:
-    """Return what keeps the engine from its work, if anything does."""
+    """Return the fault that stops the engine, if any."""
     try:
         with engine.view(TenantId(KEYS_TENANT)) as view:
             view.head()
-        engine.check_writes()  # reads go on, and no write does until the server was started anew
+        engine.check_writes()  # reads work, but no write will until a restart
     except WoodratError as error:
         return str(error)
     path = engine.path
@@ -120,7 +120,7 @@ def degraded(engine: Engine) -> str | None:
 
 
 def without_path(error: WoodratError, engine: Engine) -> WoodratError:
-    """Return an error that does not say where on this machine the database is."""
+    """Return an error without the path of the database."""
     if not isinstance(error, Unavailable | Corrupt):
         return error
     text = str(error)
@@ -132,8 +132,9 @@ def without_path(error: WoodratError, engine: Engine) -> WoodratError:
 
 
 STREAMS: Final = ("exports", "follows", "progress", "waits")
-"""Kinds of streams: logs that are sent whole, followers of a log, long reads that say how far they are, and calls that
-wait for a log to go on."""
+"""Kinds of streams: full exports of a log, followers of a log, long reads with progress, and calls that wait for new
+entries.
+"""
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets, in seconds."""
 
@@ -146,7 +147,7 @@ _WORK: Final = (
 
 
 class Measures:
-    """Requests by verb and status, and how long they took by verb. One event loop counts them; no lock is needed."""
+    """Requests by verb and status, and their durations by verb. One event loop counts them; no lock is needed."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, int], int] = {}
@@ -155,11 +156,11 @@ class Measures:
         self.open = 0
         """Requests being answered."""
         self.streams = dict.fromkeys(STREAMS, 0)
-        """Streams that are open, by kind; they are requests being answered too."""
+        """Open streams by kind; they are also counted as requests."""
 
     @property
     def calls_open(self) -> int:
-        """How many requests are being answered that are no streams."""
+        """Return the number of running requests that are not streams."""
         return self.open - sum(self.streams.values())
 
     @contextmanager
@@ -184,7 +185,7 @@ class Measures:
     ) -> str:
         """Return all of it in the text format, version 0.0.4.
 
-        `work` is, by kind, how many run, wait, and were refused as too many waited.
+        `work` has, by kind, the numbers of running, waiting and refused tasks.
         """
         requests = [
             (f'{{verb="{verb}",status="{status}"}}', count) for (verb, status), count in sorted(self._requests.items())
@@ -194,7 +195,7 @@ class Measures:
         dropped_text = "Events of the read audit that could not be written."
         found = [
             _family("requests_total", "counter", "Requests answered, by verb and status.", requests),
-            _family("request_seconds", "histogram", "How long requests took, by verb.", []),
+            _family("request_seconds", "histogram", "Duration of requests, by verb.", []),
             *(line for verb in sorted(self._buckets) for line in self._histogram(verb)),
             _family("requests_open", "gauge", "Requests being answered now.", [("", self.open)]),
             _family("streams_open", "gauge", "Streams that are open now, by kind.", streams),

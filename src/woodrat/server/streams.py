@@ -1,8 +1,8 @@
-"""Streams: the log as it grows, and how far a long read is, over a connection that stays open.
+"""Streams: new entries of the log, and progress of long reads, over a connection that stays open.
 
-Every entry comes in order and at least once. Whoever was cut off says the last position they had, and goes on after it:
-with `after`, or with the `Last-Event-ID` that browsers send by themselves. A long read says how far it is, and at last
-what it found.
+Every entry comes in order and at least once. A follower that was cut off resumes after the last position it has: with
+`after`, or with the `Last-Event-ID` that browsers send by themselves. A long read sends its progress, and then its
+result.
 """
 
 from __future__ import annotations
@@ -35,30 +35,31 @@ if TYPE_CHECKING:
     from woodrat.server.requests import Exchange
 
 PART_BYTES: Final = 262_144
-"""About how many bytes of entries are read at a time: so much is held for a reader who does not take it."""
+"""Approximate bytes of entries read at a time, and so held for a slow reader."""
 ALLOWED_SECONDS: Final = 5.0
-"""How often an idle follower is asked whether its key is still good."""
+"""Interval at which the key of an idle follower is checked again."""
 QUIET_SECONDS: Final = 15.0
-"""How long nothing is sent before a comment shows that the connection lives."""
+"""Idle time after which a comment shows that the connection lives."""
 STEP_SECONDS: Final = 0.25
-"""How often a follower of a long read is told how far it is."""
+"""Interval of progress events."""
 FULL_SECONDS: Final = 0.2
-"""How long a follower waits when too many look at once."""
+"""Delay of a follower when too many read at once."""
 STILL_HERE: Final = b": still here\n\n"
 """A comment in a stream of events."""
 FILL: Final = b":" + b" " * 65_533 + b"\n\n"
-"""A long comment. The system and the HTTP server hold some megabytes for a reader who takes nothing, and what a long
-read says of itself would not fill them in hours. So while others wait for its place, comments do."""
+"""A long comment. The system and the HTTP server buffer some megabytes for a reader who reads nothing, and progress
+events would not fill them in hours. So while others wait for its place, comments do.
+"""
 FILL_BYTES: Final = 16 * 1_048_576
-"""How much of that is sent before it is clear that somebody reads: several times what is held for a reader."""
+"""Bytes sent before it is clear that the client reads: several times the buffer."""
 FILL_SECONDS: Final = 600.0
-"""How long that counts, before it is tried again."""
+"""Lifetime of that result, before a new check."""
 _ENDS: Final = ("limit", "as_of")
-"""Arguments that say where reading the log ends."""
+"""Arguments that end the reading of the log."""
 
 
 class LogStreams:
-    """Answers those who follow a log, or wait for it to go on."""
+    """Serves followers of a log, and callers that wait for new entries."""
 
     def __init__(self, gateway: HttpGateway, threads: Executor, growth: Growth, closing: asyncio.Event) -> None:
         self._reads, self._callers = gateway.reads, gateway.callers
@@ -81,7 +82,7 @@ class LogStreams:
             if not (last.isascii() and last.isdigit() and len(last) <= 16):
                 raise Refused([Fault("Last-Event-ID", f"got {shown(last)}", "Send the position you had last.")])
             after = int(last)
-        # A log that ends earlier is another one, such as an older copy: its follower would miss what comes.
+        # A log that ends earlier is another log, such as an older copy: its follower would miss new entries.
         head = await self._reads.look_up(lambda: ledger.position)
         if after > head:
             text = (
@@ -96,7 +97,7 @@ class LogStreams:
         await exchange.stream(requests.EVENTS, entries)
 
     async def wait(self, ledger: Ledger, given: dict[str, Any]) -> None:
-        """Wait until the log has gone on after a position, as long as the caller wants that."""
+        """Wait until the log has entries after a position, or the caller's time is over."""
         seconds = given.pop("wait", 0)
         if not 0 <= seconds <= WAIT_SECONDS_MAX:
             raise Refused([Fault("wait", f"got {seconds}", f"Send 0 to {WAIT_SECONDS_MAX}.")], NO_READ)
@@ -104,14 +105,14 @@ class LogStreams:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while loop.time() < end and not self._closing.is_set():
-            seen = self._growth.stamp()  # before the log is looked at: what is newer ends the wait
+            seen = self._growth.stamp()  # before the log is read, so that a newer entry ends the wait
             if await self._reads.look_up(lambda: ledger.position) != after:
                 return
             await _grown(self._growth, seen, end - loop.time(), self._closing)
 
 
 async def _grown(growth: Growth, seen: bytes | None, seconds: float, closing: asyncio.Event) -> None:
-    """Wait until a log may have grown since its stamp was seen, or the server closes, for so many seconds at most."""
+    """Wait until a log may have grown since its stamp was read, or the server closes; at most so many seconds."""
     waiting = [asyncio.ensure_future(wait) for wait in (growth.wait_on_loop(seen, seconds), closing.wait())]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -123,7 +124,7 @@ async def _grown(growth: Growth, seen: bytes | None, seconds: float, closing: as
 async def lines(
     past: Past, readers: Executor, after: int, through: int | None, limit: int | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the entries there are after a position, each the line that an exported log has of it."""
+    """Yield the entries after a position, each as its line of an exported log."""
     loop = asyncio.get_running_loop()
     parts = peers.parts(past.context.engine, past.tenant, after, through, PART_BYTES)
     while part := await loop.run_in_executor(readers, next_lines, parts):
@@ -134,7 +135,7 @@ async def lines(
 
 
 def next_lines(parts: Iterator[list[Entry]]) -> list[bytes]:
-    """Return the lines of the next part; none when there are no more."""
+    """Return the lines of the next part; empty at the end."""
     return [line(entry) for entry in next(parts, ())]
 
 
@@ -146,17 +147,17 @@ async def events(
     allowed: Callable[[], bool],
     growth: Growth,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield entries after a position as server-sent events, those still to come too.
+    """Yield entries after a position as server-sent events, including future ones.
 
-    It ends when the server closes, or the follower is no longer `allowed`: a key may be revoked meanwhile. Nothing is
-    looked for while there is no `growth`.
+    It ends when the server closes, or the follower is no longer `allowed`: its key may be revoked meanwhile. Without
+    `growth`, the log is not read.
     """
     loop = asyncio.get_running_loop()
     sent = loop.time()
     seen: bytes | None = None
     yield b"retry: 1000\n\n"
     while not closing.is_set() and allowed():
-        now = growth.stamp()  # before the log is looked at: what is newer than the stamp is looked for again
+        now = growth.stamp()  # before the log is read, so that entries newer than the stamp are read next time
         seconds = ALLOWED_SECONDS
         try:
             page = await loop.run_in_executor(readers, _page, past, after) if now is None or now != seen else []
@@ -179,20 +180,20 @@ def _page(past: Past, after: int) -> list[tuple[int, bytes]]:
 
 
 class Steps:
-    """How far a long read is. The thread that reads says it, and the loop looks."""
+    """The progress of a long read. The thread that reads says it, and the loop looks."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._reached: tuple[int, int] | None = None
 
     def tell(self, done: int, whole: int) -> None:
-        """Take in how much is done, and how much there is to do; what is compared once more is not undone."""
+        """Add to the work done and to the total; repeated comparisons do not lower it."""
         reached = self._reached
         if reached is None or done > reached[0]:
             self._reached = (done, whole)
 
     def json(self) -> bytes:
-        """Return how far it is as JSON; empty before anything is known."""
+        """Return the progress as JSON; empty before it is known."""
         if self._reached is None:
             return b""
         done, whole = self._reached
@@ -202,10 +203,10 @@ class Steps:
 async def progress(
     reading: asyncio.Future[Reply], steps: Steps, identify: Callable[[], object], is_wanted: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield how far a long read is as server-sent events, and at last its answer, or raise its error.
+    """Yield the progress of a long read as server-sent events, then its answer, or raise its error.
 
     It ends when the server closes, or when `identify` raises: a key may be revoked meanwhile. `is_wanted` says whether
-    others wait for the place of this read: then it has to be read by somebody.
+    others wait for the place of this read: then its client has to keep reading.
     """
     loop = asyncio.get_running_loop()
     told, sent, asked = b"", loop.time(), loop.time()

@@ -1,8 +1,8 @@
 """Supervisor: several processes that serve one database at one address, started, replaced and ended together.
 
-Each worker is the same command once more, with what it needs to know in a variable. All of them listen on one port, and
-the system gives each connection to one of them. A worker that ends is replaced. Workers end when the supervisor
-does, however that ends: each holds one end of a pipe, and hears when the other is closed.
+Each worker runs the same command, with its settings in an environment variable. All of them listen on one port, and the
+system gives each connection to one of them. A worker that ends is replaced. Workers end when the supervisor does,
+however it ends: each holds one end of a pipe, and notices when the other closes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from woodrat.clock import monotonic
 from woodrat.server import logs, wire
 
 VARIABLE: Final = "WOODRAT_WORKER"
-"""Tells a worker that it is one: its lifeline, and the port to listen on."""
+"""Marks a process as a worker: its lifeline, and the port to listen on."""
 WORKERS_MAX: Final = 64
 """Most workers of one supervisor."""
 LOOK_SECONDS: Final = 0.1
-"""How often is looked whether a worker has ended."""
+"""Interval between checks for ended workers."""
 BACKOFF_SECONDS: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""How long is waited before a worker is replaced that did not live long, by how often that was so."""
+"""Delay before a short-lived worker is replaced, by the number of short-lived ones in a row."""
 LONG_SECONDS: Final = 60.0
-"""How long a worker lives that was not started in vain."""
+"""Lifetime from which a worker does not count as short-lived."""
 END_SECONDS: Final = 15.0
-"""How long workers may take to end."""
+"""Grace period for workers to end."""
 
 
 class Post(NamedTuple):
@@ -60,7 +60,7 @@ class _Place:
         self.due = 0.0
         """When to start it."""
         self.vain = 0
-        """Number of short-lived ones in a row."""
+        """Number of short-lived workers in a row."""
 
 
 class Supervisor:
@@ -114,11 +114,11 @@ class Supervisor:
 
     def _start(self, lifeline: int) -> subprocess.Popen[bytes]:
         environment: Mapping[str, str] = {**os.environ, VARIABLE: f"{lifeline}:{self._port}"}
-        # A session of its own: Ctrl-C reaches the supervisor alone, which lets each of them finish.
+        # A session of its own: Ctrl-C reaches the supervisor alone, which lets each worker finish.
         return subprocess.Popen(self._command, env=environment, pass_fds=(lifeline,), start_new_session=True)
 
     def _end(self) -> None:
-        """Wait until all workers have stopped, and kill the remaining ones."""
+        """Wait until all workers have stopped, and kill the rest."""
         deadline = monotonic() + END_SECONDS
         for place in self._places:
             if place.process is None:

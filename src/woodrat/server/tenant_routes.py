@@ -35,7 +35,7 @@ class Health(Record):
     indexes: tuple[IndexPosition, ...]
     """Position of each index; they lag a little."""
     refolding: tuple[Waiting, ...]
-    """Types whose states or identifying values wait to be made again, after a new version of their schema."""
+    """Types whose states or identifying values are being recomputed after a new version of their schema."""
 
 
 def health(ledger: Ledger) -> Health:
@@ -64,10 +64,10 @@ def list_keys(ledger: Ledger) -> tuple[Key, ...]:
 
 
 def revoke(ledger: Ledger, key: str, reason: str | None = None) -> Key:
-    """Revoke a key of the tenant; it opens nothing from now on."""
+    """Revoke a key of the tenant; it is invalid from now on."""
     keyring = _keyring(ledger)
     if not any(one.id == key and one.tenant == ledger.tenant for one in keyring.all()):
-        raise NotFound(f"{shown(key)}: there is no such key here. Nothing was changed. See GET /v1/keys.")
+        raise NotFound(f"{shown(key)}: unknown key. Nothing was changed. See GET /v1/keys.")
     return keyring.revoke(key, reason)
 
 
@@ -88,7 +88,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/health",
         "health",
         health,
-        "Show how the log and its indexes stand.",
+        "Show the state of the log and its indexes.",
         moment=False,
     ),
     Route(
@@ -99,7 +99,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/keys/{key}/revoke",
         "keys_revoke",
         revoke,
-        "Revoke a key of the tenant: it opens nothing from now on.",
+        "Revoke a key of the tenant: it is invalid from now on.",
         MANAGE,
         (
             in_path("key", "id of the key", "key_aaaaaaaaaaaaaaaaaaaaaaaaaa"),

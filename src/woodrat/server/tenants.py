@@ -89,7 +89,7 @@ class Tenants:
     def refused(self) -> Sequence[str]:
         """Return tenants whose writes are refused because the signing keys remember more than their logs hold.
 
-        Each call checks some tenants that no call has checked yet, and again the ones it returned before.
+        Each call checks some tenants that no call has checked yet, and again the faulty ones it returned before.
         """
         if self._proofs is None:
             return ()

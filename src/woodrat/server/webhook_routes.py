@@ -23,7 +23,7 @@ class Webhook(Record):
     id: str
     """Its id."""
     tenant: str
-    """The tenant whose log is sent."""
+    """The tenant whose log is delivered."""
     url: str
     """Its address."""
     kinds: tuple[str, ...]
@@ -47,7 +47,7 @@ class AddedWebhook(Record):
     position: int
     """The last delivered position."""
     secret: str
-    """The secret that signs its deliveries; it is shown only now."""
+    """The secret that signs its deliveries; it is never shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RemovedWebhook(Record):
 
 @dataclass(frozen=True, slots=True)
 class RetriedWebhook(Record):
-    """A webhook whose failed deliveries are retried."""
+    """A webhook whose failed deliveries are to be retried."""
 
     webhook: str
     """Its id."""
@@ -124,7 +124,7 @@ def _shown(hook: Hook) -> dict[str, Any]:
 def _own(ledger: Ledger, webhook: str) -> str:
     """Return the id of a webhook of this tenant; raise `NotFound` for others."""
     if webhook not in {hook.id for hook in _hooks_of(ledger)}:
-        raise NotFound(f"{shown(webhook)}: there is no such webhook here. Nothing was changed. See GET /v1/webhooks.")
+        raise NotFound(f"{shown(webhook)}: unknown webhook. Nothing was changed. See GET /v1/webhooks.")
     return webhook
 
 
@@ -155,7 +155,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         dead_letters,
         "List deliveries that were given up.",
         MANAGE,
-        (in_query("webhook", TEXT, "only those of this webhook"),),
+        (in_query("webhook", TEXT, "only dead letters of this webhook"),),
         moment=False,
     ),
     Route(

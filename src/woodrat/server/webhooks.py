@@ -1,8 +1,8 @@
 """Webhooks: new entries of a log, sent to registered addresses; signed, in order, at least once.
 
-Each webhook has its own position in the log, which is stored in a tenant of its own and advances with each accepted
-delivery. A delivery that fails several times becomes a dead letter, and the next one is sent. Secrets stay in their
-files. `deliveries.py` sends; without a webhook no connection is ever opened.
+Each webhook has its own position in the log, stored in a separate tenant, which advances with each accepted delivery. A
+delivery that fails several times becomes a dead letter, and the next one is sent. Secrets stay in their files.
+`deliveries.py` sends; without a webhook no connection is ever opened.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Hook(Record):
     id: str
     """Its id."""
     tenant: str
-    """The tenant whose log is sent."""
+    """The tenant whose log is delivered."""
     url: str
     """Its address."""
     secret_file: str
@@ -67,7 +67,7 @@ class Hooks:
     """The webhooks of a database."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        assert ledger.tenant == WEBHOOKS_TENANT, "webhooks are kept in a tenant of their own"
+        assert ledger.tenant == WEBHOOKS_TENANT, "webhooks have a tenant of their own"
         self._ledger, self._clock = ledger, clock
 
     def fresh_id(self) -> str:
@@ -89,7 +89,7 @@ class Hooks:
         faults = [*self.faults(tenant, url, kinds, after, inside=inside), *_secret_faults(secret_file)]
         if sum(hook.tenant == tenant for hook in self.all()) >= HOOKS_MAX:
             problem = f"{tenant} has {HOOKS_MAX} webhooks, which is the limit"
-            faults.append(Fault("url", problem, "Remove one that is no longer needed."))
+            faults.append(Fault("url", problem, "Remove a webhook that is no longer needed."))
         if faults:
             raise Refused(faults, NOT_ADDED)
         chosen = tuple(sorted(set(kinds)))
@@ -137,7 +137,7 @@ class Hooks:
     def remove(self, id: str) -> None:
         """Remove a webhook."""
         if id not in {hook.id for hook in self.all()}:
-            raise NotFound(f"{shown(id)}: there is no such webhook. Nothing was changed. See `woodrat webhooks list`.")
+            raise NotFound(f"{shown(id)}: unknown webhook. Nothing was changed. See `woodrat webhooks list`.")
         self._ledger.delete(f"{HOOK_TYPE}/{id}")
 
     def move(self, id: str, position: int) -> None:
@@ -258,7 +258,7 @@ def _url_faults(url: object, *, inside: bool = True) -> list[Fault]:
     if address.username is not None or address.password is not None:
         return [Fault("url", "it holds a user or a password", "Leave them out: deliveries are signed.")]
     if name_of(address.netloc) is None or not is_sound(address.hostname):
-        problem = f"{shown(address.netloc)} is neither a name nor an address as it is usually written"
+        problem = f"{shown(address.netloc)} is neither a name nor an address in its usual notation"
         return [Fault("url", problem, "Write the name, or an address such as 203.0.113.7 or [2001:db8::7].")]
     if not inside and (address.scheme == "http" or is_named_inside(address.hostname)):
         problem = "a key sends entries to public addresses, over https"

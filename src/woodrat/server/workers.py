@@ -45,7 +45,7 @@ _BEGIN: Final = (
 )
 
 
-class Plan(NamedTuple):
+class WorkerConfig(NamedTuple):
     """Configuration of a worker."""
 
     opener: Callable[[], Engine]
@@ -60,23 +60,24 @@ class Plan(NamedTuple):
 
 def plan_for(
     engine: Engine, policies: Mapping[str, Policy], proofs: str | None, redact: str | None, *, strict: bool | str
-) -> Plan | None:
-    """Return the configuration with which another process opens the ledger; None if it could not, or would merge
-    differently."""
+) -> WorkerConfig | None:
+    """Return the configuration with which another process can open the ledger; None if it cannot, or would merge
+    differently.
+    """
     opener = engine.elsewhere()
     if opener is None or set(policies) != set(BUILTIN):
         return None
-    return Plan(opener, strict, proofs, redact)
+    return WorkerConfig(opener, strict, proofs, redact)
 
 
 class WorkerFailed(Exception):
-    """A worker failed by a fault of our own: class and place of the error; its message may hold contents."""
+    """A worker failed by a bug: class and place of the error; its message may hold contents."""
 
 
 class Workers:
     """The workers of a server. Thread-safe; each job has a worker to itself."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WorkerConfig) -> None:
         self._plan = plan
         self._lock = threading.Lock()
         self._idle: list[Worker] = []
@@ -89,7 +90,7 @@ class Workers:
     def ask(self, job: Job, tell: Progress | None = None) -> Any:
         """Return the answer to a job, or raise its error; if this thread's work is cancelled, the process ends.
 
-        `tell` is called with the progress, if the job reports it.
+        `tell` gets the progress, if the job reports it.
         """
         cancellation = here() or Cancellation()
         worker = self._take()
@@ -145,17 +146,17 @@ class Workers:
 class Worker:
     """One worker, seen from the serving process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WorkerConfig) -> None:
         command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
         # A session of its own: Ctrl-C reaches the server alone.
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
         )
-        self._plan: Plan | None = plan
+        self._plan: WorkerConfig | None = plan
         self._ending = threading.Lock()
 
     def ask(self, job: Job, tell: Progress | None = None) -> tuple[bool, Any]:
-        """Return a flag for an answer, and the answer; `tell` is called with the progress until then."""
+        """Return a success flag and the answer; `tell` gets the progress until then."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             if self._plan is not None:
@@ -210,13 +211,13 @@ def serve() -> int:
     with suppress(OSError):
         os.nice(NICE)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("500")  # if memory runs out, this process goes before the one that serves
+        file.write("500")  # if memory runs out, this process dies before the server
     memory.bound()
     jobs, answers = take_standard_streams()
     plan = jobs.next()
     if plan is None:
         return 0
-    # On an engine that only reads nothing is signed, and what was signed is known.
+    # a read-only engine signs nothing, and knows the last signature
     ledgers = Tenants(
         plan.opener(), SystemClock(), registry(()), strict=plan.strict, proofs=plan.proofs, redact=plan.redact
     )
@@ -231,8 +232,7 @@ def serve() -> int:
 
 
 def answer_to(job: Job, ledgers: Tenants, tell: Progress) -> dict[str, Any]:
-    """Return the answer to a job, or its error, as it is sent; `tell` is called with the progress, if the job reports
-    it."""
+    """Return the answer to a job, or its error, as bytes; `tell` gets the progress, if the job reports it."""
     given = {**job.given, "progress": seldom(tell, TELL_SECONDS)} if job.tells else dict(job.given)
     try:
         return {"answer": job.answer(ledgers.of(job.tenant, job.agent), given)}

@@ -1,4 +1,4 @@
-"""Writes: the execution of a write by the one committer, with a bounded queue.
+"""Writes: executing writes by the one committer, with a bounded queue.
 
 Writes that wait at the same time share a durable transaction. Long writes block all others, so they run one after the
 other, and one key gets a limited share of the time.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.canon.ids import TenantId
 from woodrat.errors import Forbidden, NotFound, Refused
 from woodrat.server import access, heavy_reads
-from woodrat.server.body import Lines
+from woodrat.server.body import JsonLines
 from woodrat.server.problems import Rejected
 from woodrat.server.rates import Pace, count_down
 from woodrat.server.reply import Reply, reply
@@ -40,7 +40,7 @@ BURST_SECONDS: Final = 0.5
 """Burst before that share applies."""
 
 
-class Writes:
+class WriteExecutor:
     """Executes writes; from one event loop."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Writes:
                 lambda: route.answer(ledger, **given), alone=route.alone, tenant=ledger.tenant
             )
         except Refused as refusal:
-            raise body.refused(refusal) if type(body) is Lines else refusal from None
+            raise body.refused(refusal) if type(body) is JsonLines else refusal from None
 
     async def _commit_step(self, ledger: Ledger, route: Route, given: dict[str, Any]) -> Any:
         """Record a step of a run; a run that could not be recorded whole is dropped from memory, because the log has
@@ -141,7 +141,7 @@ class Writes:
         self.open += 1
 
     def _end(self, caller: Caller) -> None:
-        """Count a write that no longer waits."""
+        """Uncount a queued write."""
         self.open -= 1
         for key in (caller.key, None):
             count_down(self._waiting, (caller.tenant, key))

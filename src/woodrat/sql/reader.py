@@ -1,8 +1,8 @@
 """The SQL reader: one SELECT over five virtual tables of one tenant, all at one position of the log.
 
-The query runs in an empty SQLite database in memory whose tables are filled by the ledger's own reads. It therefore
-sees one tenant and one moment, changes nothing, and means the same on every engine. Nothing of the ledger's own tables
-is there to be named, and nothing ties the documented columns to how a ledger is stored.
+The query runs in an empty in-memory SQLite database whose virtual tables are filled by the ledger's own reads. It
+therefore sees one tenant and one moment, changes nothing, and means the same on every engine. A query cannot name the
+ledger's own tables, and the documented columns do not depend on how a ledger is stored.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ Bindings = Sequence[Cell] | Mapping[str, Cell]
 """Values for `?` or `:name` in a query."""
 
 ROWS_MAX: Final = 100_000
-"""How many rows a query may return."""
+"""Most rows of a query."""
 SECONDS_MAX: Final = 30
-"""How long a query may take."""
+"""Time limit of a query."""
 VALUE_BYTES_MAX: Final = 10_000_000
-"""How long one value may become that a query works out."""
+"""Longest value that a query may compute."""
 QUERY_BYTES_MAX: Final = 100_000
-"""How long a query may be."""
+"""Longest query."""
 DECIDED: Final = "run.decided"
 """The kind of entry that holds a decision."""
 _STEPS: Final = 10_000
-"""How many instructions SQLite runs before the time is looked at."""
+"""SQLite instructions between two checks of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class SqlRows(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class QueryTable:
     """One table that queries can name."""
 
     columns: tuple[str, ...]
@@ -163,7 +163,7 @@ def _authorize(action: int, first: str | None, second: str | None, database: str
 
 
 def _refusal(error: Exception) -> Refused:
-    """Return the refusal that an exception of SQLite stands for."""
+    """Return the refusal that corresponds to an exception of SQLite."""
     tables = ", ".join(TABLES)
     match error:
         case apsw.InterruptError():
@@ -189,7 +189,7 @@ def _refusal(error: Exception) -> Refused:
 class _Module:
     """Offers one table to SQLite."""
 
-    def __init__(self, table: Table, context: Context, deadline: float) -> None:
+    def __init__(self, table: QueryTable, context: Context, deadline: float) -> None:
         self.table = table
         self.context = context
         self.deadline = deadline
@@ -216,12 +216,12 @@ class _Module:
         return _Cursor(self)
 
     def Disconnect(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to close."""
 
     Destroy = Disconnect
 
     def ShadowName(self, suffix: str) -> bool:
-        """No table of ours has others behind it."""
+        """No table here has shadow tables."""
         return False
 
 
@@ -236,7 +236,7 @@ class _Cursor:
 
     def Filter(self, rank: int, column: str | None, arguments: Sequence[Any] | None) -> None:
         value = arguments[0] if column is not None and arguments else None
-        # What is no text names nothing, and a comparison with null holds for no row.
+        # a value that is not text matches no name, and a comparison with null matches no row
         narrowed = column is not None
         self._rows = (
             iter(())
@@ -258,7 +258,7 @@ class _Cursor:
 
     def Next(self) -> None:
         if monotonic() > self._module.deadline:
-            raise apsw.InterruptError("the time is over")
+            raise apsw.InterruptError("the time limit is over")
         self._row = next(self._rows, None)
         self._number += 1
 
@@ -372,13 +372,13 @@ def _decisions(context: Context, column: str | None, value: str) -> Iterator[tup
                 )
 
 
-TABLES: Final[Mapping[str, Table]] = {
-    "entities": Table(
+TABLES: Final[Mapping[str, QueryTable]] = {
+    "entities": QueryTable(
         ("entity", "id", "type", "key", "version", "fields"),
         ("entity", "type"),
         _entities,
     ),
-    "field_values": Table(
+    "field_values": QueryTable(
         (
             *("entity", "type", "key", "field", "value", "json", "observation", "agent", "observed_at", "policy"),
             *("claims", "corrected", "conflict"),
@@ -386,7 +386,7 @@ TABLES: Final[Mapping[str, Table]] = {
         ("entity", "type"),
         _field_values,
     ),
-    "observations": Table(
+    "observations": QueryTable(
         (
             *("id", "position", "entity", "type", "key", "op", "agent", "observed_at", "valid_from", "priority"),
             *("fields", *_OPTIONAL),
@@ -394,7 +394,7 @@ TABLES: Final[Mapping[str, Table]] = {
         ("entity",),
         _observations,
     ),
-    "runs": Table(
+    "runs": QueryTable(
         (
             *("id", "agent", "status", "query", "answer", "error", "subject", "principal", "conversation"),
             *("started_at", "ended_at", "duration_ms", "verdict", "decisions", "tool_calls", "models", "reads"),
@@ -403,7 +403,7 @@ TABLES: Final[Mapping[str, Table]] = {
         ("conversation", "subject", "agent"),
         _runs,
     ),
-    "decisions": Table(
+    "decisions": QueryTable(
         (
             *("run", "step", "position", "agent", "decided_at", "stage", "chosen", "rule", "is_default"),
             *("evidence", "rationale"),

@@ -1,7 +1,7 @@
 """As-of: the coordinate of a read, on two clocks.
 
-`position` bounds what was known, `effective` what was true: observations are first selected, then merged, so an answer
-about the past is the merge result at that time.
+`position` bounds knowledge, `effective` validity: observations are first selected, then merged, so an answer about the
+past is the merge result at that time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
     def json_schema(describe: Describe) -> dict[str, Any]:
         """Return the JSON Schema of the output of `to_json`."""
         said = Observation.json_schema(describe)
-        position = {"type": "integer", "description": "Where it stands in the log."}
+        position = {"type": "integer", "description": "Its position in the log."}
         return {
             **said,
             "description": "An observation and its place in the log.",

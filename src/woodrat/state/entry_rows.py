@@ -1,6 +1,6 @@
-"""Entry rows: which rows of the ordered indexes an entry of the log asks for.
+"""Entry rows: the rows of the ordered indexes that an entry of the log needs.
 
-One table says it, for whoever appends, for whoever makes everything again, and for whoever checks:
+One table defines it for appending, for rebuilding, and for checking:
 
     run       run, position                every entry of a run
     source    digest, position             every content
@@ -13,12 +13,12 @@ One table says it, for whoever appends, for whoever makes everything again, and 
     blocks    "seen", block                where an observation was seen when it was recorded, in a write of its own
     sources   source | reading, position   every delivery of a source, and every beginning and end of a reading
 
-The value of a row is empty, but for relations: it says where one was first spoken of; and for readings. What was erased
-asks for no rows.
+The value of a row is empty, except for relations, where it is the position of the first mention, and for
+interpretations. Erased entries need no rows.
 
 Most observations are seen when they are recorded, in a write of their own. The log has them in that order already, so
-they ask for a row of their block in place of one in `observed`. Several entries ask for one such row; that of the first
-counts. So a store mostly puts none.
+they share a row of their block in place of one each in `observed`. Several entries share such a row; the first one
+counts. So a store mostly adds none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from woodrat.canon import form
 from woodrat.canon.ids import Ref
-from woodrat.state.meaning import Meaning, Step
+from woodrat.state.meaning import Meaning, RunEntry
 from woodrat.state.observation import Observation
 from woodrat.state.relation import SAME_AS, endpoints
 from woodrat.state.schema import Schema
@@ -48,17 +48,17 @@ _DIGEST: Final = b"#"
 DELIVERED: Final = "delivered/"
 """Deliveries of a source; its name follows."""
 READING: Final = "reading/"
-"""The beginning and the end of a reading; its id follows."""
+"""The beginning and the end of an interpretation; its id follows."""
 BEGUN: Final = "begun"
 """Where readings begin; the rows hold their ids."""
 LINE: Final = "line/"
 """Prefix of the rows of an interpretation; its id follows, and the rows hold the bodies of its start and its end."""
 SAID_FROM: Final = "from/"
-"""Observations that name a source or a reading; its name follows."""
+"""Observations that name a source or an interpretation; its name follows."""
 SAID_BY: Final = "by/"
 """Blocks with observations of an agent; its name follows."""
 SEEN: Final = "seen"
-"""Blocks with observations that were seen when they were recorded, each in a write of its own."""
+"""Blocks with observations observed at their recording, each in a separate write."""
 RECEIVED: Final = "received"
 STARTED: Final = "interpretation.started"
 ENDED: Final = "interpretation.ended"
@@ -115,7 +115,7 @@ def relation_index(type: str) -> str:
 
 
 def relation_of(key: bytes) -> Ref:
-    """Return the relation that a key of `relation` or `same_as` ends in; `ValueError` if it is none."""
+    """Return the relation in a key of `relation` or `same_as`; `ValueError` if there is none."""
     return relation_named(key[len(_DIGEST) + DIGEST_BYTES :])
 
 
@@ -125,7 +125,7 @@ def relation_name(ref: Ref) -> bytes:
 
 
 def relation_named(name: bytes) -> Ref:
-    """Return the relation whose key ends so; `ValueError` if it is none."""
+    """Return the relation whose key ends so; `ValueError` if there is none."""
     type, _, key = name[:-1].partition(b"\0")
     return Ref(type.decode(), key.decode())
 
@@ -140,7 +140,7 @@ def rows_of(
     if isinstance(meaning, Observation):
         rows = block_rows(meaning, position, alone_at) + observation_rows(meaning, position, alone_at)
         return rows + relation_rows(meaning.entity, position) if meaning.entity.key.startswith(_RELATION_KEY) else rows
-    if isinstance(meaning, Step):
+    if isinstance(meaning, RunEntry):
         return [(RUN, text_prefix(meaning.run) + position_key(position), b"")]
     if isinstance(meaning, Schema):
         return [(SCHEMA, text_prefix(meaning.type) + position_key(position), b"")]
@@ -152,7 +152,7 @@ def rows_of(
 
 
 def block_rows(said: Observation, position: int, alone_at: str | None) -> list[EntryRow]:
-    """Return the rows that an observation asks for together with others of its block."""
+    """Return the rows that an observation shares with others of its block."""
     at = position_key(position // BLOCK)
     rows = [(BLOCKS, b"by/%b\0%b" % (said.agent.encode(), at), b"")]
     if said.observed_at == alone_at:
@@ -161,7 +161,7 @@ def block_rows(said: Observation, position: int, alone_at: str | None) -> list[E
 
 
 def observation_rows(said: Observation, position: int, alone_at: str | None) -> list[EntryRow]:
-    """Return the rows of an observation by its time, and by the source and the reading it names."""
+    """Return the rows of an observation by its time, and by its source and interpretation."""
     rows: list[EntryRow] = []
     if said.observed_at != alone_at:
         rows.append((OBSERVED, observed_key(said.observed_at, said.digest) + position_key(position), b""))
@@ -194,7 +194,7 @@ def source_rows(kind: str, body: bytes, position: int) -> list[EntryRow]:
 def relation_rows(ref: Ref, first: int) -> list[EntryRow]:
     """Return the rows of an entity first mentioned at a position; only a relation has any.
 
-    Each observation of a relation asks for them. Those of the first count: a key has one row.
+    Each observation of a relation needs them. The first one's rows count: a key has one row.
     """
     name, rest, at = relation_index(ref.type), relation_name(ref), position_key(first)
     return [(name, digest_prefix(end.digest) + rest, at) for end in dict.fromkeys(endpoints(ref) or ())]

@@ -15,18 +15,18 @@ Origin = Mapping[str, Any]
 """Where a value came from, in the shape of docs/formats/runs.md."""
 
 STATED: Final[Origin] = {"kind": "stated"}
-"""The origin of a value that nothing in the run accounts for."""
+"""The origin of a value without a source in the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact(Record):
-    """A value with its origin; hand it to `decide` under its own name, or under another in a mapping."""
+    """A value with its origin; pass it to `decide` under its own name, or under another in a mapping."""
 
     name: str
     """Its name: the field, the input, the last part of the path."""
     value: Json
-    """The value; null when there is none."""
+    """The value; null if there is none."""
     origin: Origin
     """Where it came from."""
     missing: bool = False
-    """Whether there is no such value at its origin."""
+    """Whether its origin has no such value."""

@@ -3,8 +3,8 @@
 The digest is the root of a collapsed 16-ary radix tree over entity digests. Such a tree has one shape per set, so the
 order of insertions and removals does not show in it. Two trees are compared without walking equal subtrees.
 
-A tree never changes; `put` and `remove` return another one that shares all but one path with it. Hashes are computed on
-demand, and kept.
+A tree is immutable; `put` and `remove` return another one that shares all but one path with it. Hashes are computed on
+demand, and cached.
 
 The bytes are specified in docs/formats/fingerprint.md.
 """
@@ -44,7 +44,7 @@ class _Leaf:
         return self._hash
 
 
-class _Branch:
+class _TreeBranch:
     """A place where the entity digests below differ for the first time: two children or more."""
 
     __slots__ = ("_hash", "bitmap", "children", "count", "depth", "entity")
@@ -71,16 +71,18 @@ class _Branch:
         return self.children[_slot(self.bitmap, nibble)] if self.bitmap & _bit(nibble) else None
 
     def replacing(self, nibble: int, child: _Node | None) -> _Node:
-        """Return this branch with another child at `nibble`, or without one; a branch of one is its child."""
+        """Return this branch with another child at `nibble`, or without one; a branch with one child becomes that
+        child.
+        """
         bit, at = _bit(nibble), _slot(self.bitmap, nibble)
         before, after = self.children[:at], self.children[at + bool(self.bitmap & bit) :]
         if child is not None:
-            return _Branch(self.depth, self.bitmap | bit, (*before, child, *after))
+            return _TreeBranch(self.depth, self.bitmap | bit, (*before, child, *after))
         rest = before + after
-        return rest[0] if len(rest) == 1 else _Branch(self.depth, self.bitmap & ~bit, rest)
+        return rest[0] if len(rest) == 1 else _TreeBranch(self.depth, self.bitmap & ~bit, rest)
 
 
-_Node: TypeAlias = _Leaf | _Branch
+_Node: TypeAlias = _Leaf | _TreeBranch
 
 
 class Tree:
@@ -117,7 +119,7 @@ class Tree:
         """Return the value digest of `entity`, or None."""
         _check(entity)
         node = self.node
-        while isinstance(node, _Branch):
+        while isinstance(node, _TreeBranch):
             node = node.child(_nibble(entity, node.depth))
         return node.value if node is not None and node.entity == entity else None
 
@@ -195,7 +197,7 @@ def _branch_hash(depth: int, bitmap: int, children: Iterable[bytes]) -> bytes:
 def branch_hash(depth: int, children: Sequence[bytes | None]) -> bytes | None:
     """Return the hash of the node over sixteen parts that differ at a depth, from the hash of each, or none over none.
 
-    Where only one part has anything, it is that part's.
+    If only one part is non-empty, it is that part's.
     """
     there = [child for child in children if child is not None]
     if len(there) < 2:
@@ -205,7 +207,7 @@ def branch_hash(depth: int, children: Sequence[bytes | None]) -> bytes | None:
 
 
 def whole(node: bytes | None) -> bytes:
-    """Return the digest of a whole tree from the hash of the node over all of it; none over nothing."""
+    """Return the digest of a whole tree from the hash of its root node; None for an empty tree."""
     return digest("fingerprint.empty", b"") if node is None else node
 
 
@@ -218,7 +220,7 @@ def text(root: bytes) -> str:
 def value_digest(state: Json, *, plain: bool = False) -> bytes:
     """Return the digest of one entity's value: JSON of the shape docs/formats/fingerprint.md gives.
 
-    `plain` says that it holds no floats, and that all its keys are ASCII.
+    `plain` means that it contains no floats, and that all its keys are ASCII.
     """
     return digest("fingerprint.value", serialise_plain(state) if plain else serialise(state))
 
@@ -249,10 +251,10 @@ def _shared(a: bytes, b: bytes) -> int:
     return NIBBLES - (distance.bit_length() + 3) // 4
 
 
-def _forked(depth: int, a: _Node, b: _Node) -> _Branch:
+def _forked(depth: int, a: _Node, b: _Node) -> _TreeBranch:
     """Return the branch at `depth` over two nodes that part there."""
     at_a, at_b = _nibble(a.entity, depth), _nibble(b.entity, depth)
-    return _Branch(depth, _bit(at_a) | _bit(at_b), (a, b) if at_a < at_b else (b, a))
+    return _TreeBranch(depth, _bit(at_a) | _bit(at_b), (a, b) if at_a < at_b else (b, a))
 
 
 def _built(leaves: list[_Leaf]) -> _Node:
@@ -263,7 +265,7 @@ def _built(leaves: list[_Leaf]) -> _Node:
     groups: dict[int, list[_Leaf]] = {}
     for leaf in leaves:
         groups.setdefault(_nibble(leaf.entity, depth), []).append(leaf)
-    return _Branch(depth, sum(map(_bit, groups)), tuple(_built(group) for group in groups.values()))
+    return _TreeBranch(depth, sum(map(_bit, groups)), tuple(_built(group) for group in groups.values()))
 
 
 def _put(node: _Node, entity: bytes, value: bytes) -> _Node:
@@ -313,7 +315,7 @@ def _differing(a: _Node | None, b: _Node | None) -> Iterator[bytes]:
         return
     shared = min(_shared(a.entity, b.entity), a.depth, b.depth)
     if shared < min(a.depth, b.depth):
-        # They part above both: nothing below one is below the other.
+        # They diverge above both: neither subtree contains the other.
         low, high = (a, b) if a.entity < b.entity else (b, a)
         yield from _entities(low)
         yield from _entities(high)
@@ -326,6 +328,6 @@ def _differing(a: _Node | None, b: _Node | None) -> Iterator[bytes]:
 
 def _below(node: _Node, depth: int, nibble: int) -> _Node | None:
     """Return the part of `node` at `nibble` of `depth`: a child, itself if it lies wholly there, or None."""
-    if isinstance(node, _Branch) and node.depth == depth:
+    if isinstance(node, _TreeBranch) and node.depth == depth:
         return node.child(nibble)
     return node if _nibble(node.entity, depth) == nibble else None

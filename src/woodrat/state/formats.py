@@ -1,7 +1,7 @@
 """Formats: the checks of `format` in a schema on stored text, made at surfaces and never in a merge.
 
-The checks are our own and pinned: the same text is valid on every machine and under every version of a library. Other
-formats check nothing.
+The checks are pinned and part of Woodrat: the same text is valid on every machine and under every version of a library.
+Other formats are not checked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from woodrat.errors import Fault, pointer_part, shown
 from woodrat.state.redaction import REDACTED
 
 DEPTH_MAX: Final = 16
-"""How deep in a schema formats are looked for."""
+"""Depth in a schema up to which formats are searched."""
 
 # Patterns are compiled when a value is first checked: all of them take as long as a tenth of a short command.
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -55,7 +55,7 @@ def _is_time(text: str) -> bool:
 
 
 def _is_date_time(text: str) -> bool:
-    if re.fullmatch(_SURE_DATE_TIME, text) is not None:  # of nearly all one look tells
+    if re.fullmatch(_SURE_DATE_TIME, text) is not None:  # one comparison settles nearly all
         return True
     return text[10:11] in ("T", "t", " ") and _is_date(text[:10]) and _is_time(text[11:])
 
@@ -99,7 +99,7 @@ Find = Callable[[Json, str], Iterator[Fault]]
 Fits = Callable[[Json], bool]
 """Whether a value fits a subschema, formats aside."""
 COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf")
-"""Keywords that apply other subschemas to the same value, in which formats are looked for too."""
+"""Keywords that apply other subschemas to the same value, which may have formats too."""
 
 
 def compile_checks(document: Mapping[str, Any]) -> dict[str, Callable[[str], bool]]:

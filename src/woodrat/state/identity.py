@@ -11,7 +11,7 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused, pointer_part
 from woodrat.state import match, relation
-from woodrat.state.identity_rules import Rule, key_by
+from woodrat.state.identity_rules import IdentityRule, key_by
 from woodrat.state.observation import STATING, Observation
 from woodrat.state.schema import Schema
 
@@ -21,18 +21,18 @@ def quick_key(schema: Schema, fields: Mapping[str, Json]) -> str | None:
     for rule in schema.identity:
         key = key_by(rule, fields)
         if key is not None:
-            # What can be printed holds no control character, and four times its length bounds its bytes.
+            # printable text contains no control character, and four times its length bounds its bytes
             return key if key.isprintable() and len(key) * 4 <= ids.KEY_BYTES_MAX else None
     return None
 
 
 def identify(
     schema: Schema, fields: Mapping[str, Json], stated_key: str | None, path: str = ""
-) -> tuple[str, Rule | None]:
+) -> tuple[str, IdentityRule | None]:
     """Return the key of the entity that `fields` describe, and the rule that made it (None for a stated key).
 
-    A stated key wins and is taken unchanged. `Refused` says what would identify a record without identity, or what is
-    wrong with the key; `path` is the place of the record in the input.
+    A stated key wins and is taken unchanged. `Refused` names fields that would identify the record, or the faults of
+    the key; `path` is the place of the record in the input.
     """
     if stated_key is not None:
         if faults := ids.ref_faults(schema.type, stated_key, f"{path}/$"):
@@ -66,7 +66,7 @@ class Identifying:
     def __init__(
         self, ref: Ref, fields: Collection[str], values: Callable[[Mapping[str, Json]], list[tuple[str, str]]]
     ) -> None:
-        """Begin with none; `fields` are the identifying ones, and `values` returns `shared_values` of their schema."""
+        """Start empty; `fields` are the identifying fields, and `values` returns `shared_values` of their schema."""
         self.found: dict[tuple[str, str], None] = {}
         """The values, as `shared_values` gives them, each once."""
         self.wanted = fields if fields and relation.endpoints(ref) is None else ()
@@ -78,7 +78,7 @@ class Identifying:
         """The identifying texts of the previous observation, if all are text."""
 
     def add(self, said: Observation) -> None:
-        """Add the identifying fields of an observation; mostly they repeat the previous ones."""
+        """Add the identifying fields of an observation; most repeat the previous ones."""
         if said.op in STATING:
             fields = said.fields
             if self._texts is not None:

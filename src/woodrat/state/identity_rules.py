@@ -30,20 +30,20 @@ def _ascii_lower_1(text: str) -> str:
 
 
 FOLDS: Mapping[str, Callable[[str], str]] = {"trim-1": _trim_1, "ascii-lower-1": _ascii_lower_1}
-"""Every fold a rule may name. A name here never changes its meaning; another meaning gets another number."""
+"""Every fold a rule may name. The meaning of a name here never changes; a new meaning gets a new number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class IdentityField:
     """One field of an identity rule."""
 
     field: str
     """Name of the field."""
     folds: tuple[str, ...] = ()
-    """Names of the folds its text goes through, in this order; none leaves it as it is."""
+    """Names of the folds of its text, in this order; empty leaves it unchanged."""
 
     def folded(self, value: Json) -> Json:
-        """Return `value` folded if it is text, else as it is."""
+        """Return `value` folded if it is text, else unchanged."""
         if isinstance(value, str):
             for fold in self.folds:
                 value = FOLDS[fold](value)
@@ -55,11 +55,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IdentityRule:
     """Fields that together identify an entity of a type."""
 
-    parts: tuple[Part, ...]
-    """The fields, in the order in which their values enter the key."""
+    parts: tuple[IdentityField, ...]
+    """The fields, in the order of their values in the key."""
 
     @property
     def text(self) -> str:
@@ -71,13 +71,15 @@ class Rule:
         return [part.to_json() for part in self.parts]
 
 
-DEFAULT_RULES: tuple[Rule, ...] = tuple(Rule((Part(name),)) for name in ("id", "email", "name", "title"))
+DEFAULT_RULES: tuple[IdentityRule, ...] = tuple(
+    IdentityRule((IdentityField(name),)) for name in ("id", "email", "name", "title")
+)
 """Default rules for a type without a schema, or whose schema states none."""
 
 
 def parse_rules(
     stated: object, path: str, known_fields: Collection[str] | None = None
-) -> tuple[tuple[Rule, ...], list[Fault]]:
+) -> tuple[tuple[IdentityRule, ...], list[Fault]]:
     """Return the rules that `x-woodrat-identity` states at `path`, and every fault in them.
 
     `known_fields` are the only fields a closed type has; None when there may be others.
@@ -85,14 +87,16 @@ def parse_rules(
     example = 'Write rules as lists of field names, such as [["email"], ["name", "company"]].'
     if not isinstance(stated, list) or not stated:
         return (), [Fault(path, f"expected a non-empty list of identity rules, got {shown(stated)}", example)]
-    rules: list[Rule] = []
+    rules: list[IdentityRule] = []
     faults: list[Fault] = []
     for number, stated_rule in enumerate(stated):
         here = f"{path}/{number}"
         if not isinstance(stated_rule, list) or not stated_rule:
             faults.append(Fault(here, f"expected a non-empty list of fields, got {shown(stated_rule)}", example))
             continue
-        rule = Rule(tuple(_parse_part(part, f"{here}/{place}", faults) for place, part in enumerate(stated_rule)))
+        rule = IdentityRule(
+            tuple(_parse_part(part, f"{here}/{place}", faults) for place, part in enumerate(stated_rule))
+        )
         names = [part.field for part in rule.parts]
         for place, name in enumerate(names):
             if known_fields is not None and name not in known_fields and name != _UNREADABLE:
@@ -106,14 +110,14 @@ def parse_rules(
     return tuple(rules), faults
 
 
-def _parse_part(stated: object, path: str, faults: list[Fault]) -> Part:
+def _parse_part(stated: object, path: str, faults: list[Fault]) -> IdentityField:
     """Return the part stated at `path`; add its faults to `faults`."""
     remedy = 'Write a field name, or {"field": name, "fold": [...]}.'
     if isinstance(stated, str):
         stated = {"field": stated}
     if not isinstance(stated, dict):
         faults.append(Fault(path, f"expected a field, got {shown(stated)}", remedy))
-        return Part(_UNREADABLE)
+        return IdentityField(_UNREADABLE)
     field, folds = stated.get("field"), stated.get("fold", [])
     for extra in sorted(stated.keys() - {"field", "fold"}):
         faults.append(Fault(f"{path}/{pointer_part(extra)}", f"unknown key {shown(extra)}", remedy))
@@ -127,15 +131,15 @@ def _parse_part(stated: object, path: str, faults: list[Fault]) -> Part:
     for place, fold in enumerate(folds):
         if fold not in known:
             remedy = f"Use one of: {', '.join(FOLDS)}."
-            faults.append(Fault(f"{path}/fold/{place}", f"there is no fold {shown(fold)}", remedy))
-    return Part(field, tuple(known))
+            faults.append(Fault(f"{path}/fold/{place}", f"unknown fold {shown(fold)}", remedy))
+    return IdentityField(field, tuple(known))
 
 
-def key_by(rule: Rule, fields: Mapping[str, Json]) -> str | None:
+def key_by(rule: IdentityRule, fields: Mapping[str, Json]) -> str | None:
     """Return the key that `rule` makes of `fields`, or None if a field is absent, null, redacted or empty once folded.
 
-    One text value is the key itself; anything else is written as canonical JSON, several values as an array. So an `id`
-    of 42 and an `id` of "42" make the same key.
+    A single text value is the key itself; other values are written as canonical JSON, several values as an array. So an
+    `id` of 42 and an `id` of "42" make the same key.
     """
     if len(rule.parts) == 1:
         part = rule.parts[0]

@@ -24,13 +24,13 @@ class Interpretation(Record):
     """Its members in lists."""
 
     id: ids.InterpretationId
-    """A fresh id: a reading happens, it is not said twice."""
+    """A new id: an interpretation is an event, and is not deduplicated."""
     source_digest: Hex
     """Digest of the content read."""
     agent: str
     """Who read it."""
     started_at: str
-    """When the reading began."""
+    """When the interpretation began."""
     model: str | None = None
     """Which model read it, if one did."""
     prompt: str | None = None
@@ -40,7 +40,7 @@ class Interpretation(Record):
     parameters: Mapping[str, Json] = field(default_factory=dict)
     """Model parameters."""
     configuration: Mapping[str, Json] = field(default_factory=dict)
-    """Anything else that shaped the reading."""
+    """Other settings of the interpretation."""
     status: str = "started"
     """`started`, `done` or `error`."""
     ended_at: str | None = None

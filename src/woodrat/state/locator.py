@@ -20,7 +20,7 @@ QUOTE_BYTES_MAX: Final = 4_096
 POINTER_BYTES_MAX: Final = 4_096
 """Longest JSON Pointer, in UTF-8 bytes."""
 EXCERPT_CHARACTERS_MAX: Final = 500
-"""How much of a source is shown beside a value."""
+"""Longest excerpt of a source beside a value."""
 CONTENT_BYTES_MAX: Final = 16 * 1024 * 1024
 """Largest source that is searched for the target of a locator."""
 
@@ -49,7 +49,7 @@ def faults(value: object, path: str) -> list[Fault]:
             found.append(Fault(f"{path}/{name}", f"got {shown(number)}", "Send a whole number, counted from 1."))
     first, last = value.get("line"), value.get("end_line")
     if "end_line" in value and "line" not in value:
-        found.append(Fault(f"{path}/end_line", "there is no line", "Send the first line as line."))
+        found.append(Fault(f"{path}/end_line", "the source has no line", "Send the first line as line."))
     elif type(first) is int and type(last) is int and last < first:
         problem = f"{last} is before line {first}"
         found.append(Fault(f"{path}/end_line", problem, "Send the last line, at or after the first."))
@@ -92,7 +92,7 @@ class Content:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of a text; one that ends with a line end has no empty line after it."""
+        """Return the lines of a text; a final line end adds no empty line."""
         if self._lines is None:
             found = _LINE_END.split(self.text or "")
             self._lines = found[:-1] if len(found) > 1 and not found[-1] else found
@@ -100,7 +100,7 @@ class Content:
 
     @property
     def json(self) -> tuple[Any] | None:
-        """The JSON value a text is, in a tuple; `None` where it is none."""
+        """Return the JSON value of a text, in a tuple; `None` if it is not JSON."""
         if not self._parsed:
             self._parsed = True
             if self.text is not None:
@@ -112,7 +112,7 @@ class Content:
 
 
 def mismatches(locator: Mapping[str, Any], content: Content, path: str) -> list[Fault]:
-    """Return the parts of a locator that its source lacks, as far as the source can tell."""
+    """Return the parts of a locator that its source lacks, if that can be checked."""
     found: list[Fault] = []
     if content.text is None:
         return found
@@ -131,7 +131,7 @@ def mismatches(locator: Mapping[str, Any], content: Content, path: str) -> list[
 
 
 def follow(value: Json, pointer: str) -> tuple[Json] | None:
-    """Return the value a JSON Pointer leads to, in a tuple; `None` where it leads nowhere."""
+    """Return the value at a JSON Pointer, in a tuple; `None` if there is none."""
     for part in pointer.split("/")[1:]:
         step = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and step in value:

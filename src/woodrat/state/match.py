@@ -28,7 +28,7 @@ class Match(Record):
     """How a reference or a record was found to mean a known entity."""
 
     asked: str
-    """The reference as it was asked for, or that the record would have had by itself."""
+    """The reference in the call, or the one that the record would have had on its own."""
     entity: str
     """The entity it means."""
     rule: str

@@ -25,10 +25,9 @@ RUN_KINDS = frozenset(
         "run.judged",
     }
 )
-"""The kinds of entry a run is made of."""
+"""The kinds of entries in a run."""
 FALLBACK = "fallback"
-"""The member in which a start or an end lists facts that other entries state, and that it states only if none of them
-does."""
+"""The member in which a start or an end lists facts that other entries normally state."""
 
 
 def leaves(body: Mapping[str, Any], name: str) -> bool:
@@ -38,7 +37,7 @@ def leaves(body: Mapping[str, Any], name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunEntry:
     """The run of an entry, and its subject."""
 
     run: str
@@ -47,7 +46,7 @@ class Step:
     """The entity the run is about; stated by `run.started` only."""
 
 
-Meaning = Observation | Schema | Step | None
+Meaning = Observation | Schema | RunEntry | None
 """The parsed body of an entry, if the indexes need it."""
 
 
@@ -60,7 +59,7 @@ def meaning_of(kind: str, body: bytes | None) -> Meaning:
     return schema.stored(body) if kind == "schema" else step_of(kind, body)
 
 
-def step_of(kind: str, body: bytes) -> Step | None:
+def step_of(kind: str, body: bytes) -> RunEntry | None:
     """Return the meaning of an entry of a run; None for another kind, or a body without a run."""
     if kind not in RUN_KINDS:
         return None
@@ -70,6 +69,6 @@ def step_of(kind: str, body: bytes) -> Step | None:
         return None
     subject = value.get("subject") if kind == "run.started" else None
     try:
-        return Step(run, ids.parse_ref(subject, "subject") if isinstance(subject, str) else None)
+        return RunEntry(run, ids.parse_ref(subject, "subject") if isinstance(subject, str) else None)
     except Refused:
-        return Step(run)
+        return RunEntry(run)

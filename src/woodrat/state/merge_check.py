@@ -16,7 +16,7 @@ from woodrat.state.schema_subset import subschemas
 _ONE: Final = frozenset({"then", "else", "items", "additionalProperties"})
 _LISTED: Final = frozenset({"allOf", "anyOf", "prefixItems"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
-"""Keywords under which enumerations are left out; under all others subschemas are asked as they stand."""
+"""Keywords whose enumerations are ignored; under all others subschemas apply unchanged."""
 
 
 def is_asked_as_it_stands(body: bytes) -> bool:

@@ -1,7 +1,7 @@
 """Models: a JSON Schema from a Python class.
 
-Dataclasses are translated here; Pydantic models and msgspec structs write their own JSON Schema, and are only asked
-for it. A class attribute says for all three what a type annotation cannot:
+Dataclasses are translated here; Pydantic models and msgspec structs return their own JSON Schema. A class attribute
+sets, for all three, properties that a type annotation cannot:
 
     __woodrat__ = {"identity": [["email"]], "version": 2, "merge": {"tags": "union"}}
 """
@@ -35,7 +35,7 @@ _NESTING_MAX = 64
 class Merge:
     """Marks a field's merge policy: `tags: Annotated[list[str], Merge("union")]`.
 
-    Objects told apart by a member: `steps: Annotated[list[Step], Merge("by_key", "name")]`.
+    Objects identified by a member: `steps: Annotated[list[Step], Merge("by_key", "name")]`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Merge:
 def document_of(model: object) -> tuple[dict[str, Any], str | None]:
     """Return the JSON Schema of `model` and the entity type its class is named after.
 
-    A JSON Schema is returned as it is, without a type. `Refused` lists every annotation that has no JSON Schema.
+    A JSON Schema is returned unchanged, without a type. `Refused` lists every annotation that has no JSON Schema.
     """
     if isinstance(model, Mapping):
         return _unwrapped(dict(model)), None
@@ -74,7 +74,7 @@ def type_name(class_name: str) -> str:
 
 
 def _not_a_model(model: object) -> Refused:
-    """Return the refusal of something no schema can be made of."""
+    """Return the refusal of a value from which no schema can be made."""
     if isinstance(model, type):
         got = f"the class {model.__name__}"
     elif dataclasses.is_dataclass(model) or hasattr(model, "__struct_fields__") or hasattr(model, "model_dump"):
@@ -82,7 +82,7 @@ def _not_a_model(model: object) -> Refused:
     else:
         got = shown(model)
     remedy = "Pass a dataclass, a Pydantic model, a msgspec struct or a JSON Schema as a dict."
-    return Refused([Fault("model", f"no schema can be made of {got}", remedy)])
+    return Refused([Fault("model", f"cannot make a schema from {got}", remedy)])
 
 
 def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
     target = document.get("$defs", {}).get(reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~"))
     if not isinstance(target, dict):
         return document
-    # A copy, since keywords of ours go onto the properties here and have no meaning on those of the definition.
+    # A copy, since Woodrat's keywords go onto the properties here and have no meaning on those of the definition.
     unwrapped = {**copy.deepcopy(target), **{key: value for key, value in document.items() if key != "$ref"}}
     # Left among the definitions only if something else points there too.
     name = reference.removeprefix("#/$defs/")
@@ -112,7 +112,7 @@ def _mentions(value: object, reference: str) -> bool:
     return isinstance(value, list) and any(_mentions(each, reference) for each in value)
 
 
-# What classes say beside their annotations
+# Class settings besides annotations
 
 
 def _apply_settings(document: dict[str, Any], model: type) -> None:
@@ -129,7 +129,8 @@ def _apply_settings(document: dict[str, Any], model: type) -> None:
         if key in _TOP_SETTINGS:
             document[_TOP_SETTINGS[key]] = _plain(value)
         elif key in _FIELD_SETTINGS:
-            # One policy per field for merge; a list of fields, or the same as a mapping, for what is only on or off.
+            # One policy per field for merge; a list of fields, or an equivalent mapping, for settings that are on or
+            # off.
             by_field = dict.fromkeys(value, True) if isinstance(value, list | tuple) and key != "merge" else value
             if not isinstance(by_field, Mapping):
                 problem = f"expected settings by field, got {shown(value)}"
@@ -142,16 +143,16 @@ def _apply_settings(document: dict[str, Any], model: type) -> None:
                 else:
                     _mark(document, name, _FIELD_SETTINGS[key], setting)
         else:
-            faults.append(Fault(f"{path}/{key}", f"there is no setting {shown(key)}", f"Known are {known}."))
+            faults.append(Fault(f"{path}/{key}", f"unknown setting {shown(key)}", f"Known are {known}."))
     if faults:
         raise Refused(faults)
 
 
 def _mark(document: dict[str, Any], field: str, keyword: str, setting: object) -> None:
-    """Add a keyword of ours to a property, beside its others."""
+    """Add a Woodrat keyword to a property, beside its others."""
     subschema = document["properties"][field]
     if not isinstance(subschema, dict):
-        # `true` says the same as an empty object, which has room for a keyword.
+        # `true` means the same as an empty object, which has room for a keyword
         subschema = document["properties"][field] = {} if subschema is True else {"not": {}}
     subschema[keyword] = _plain(setting)
 
@@ -179,7 +180,7 @@ def _of_pydantic(model: Any) -> dict[str, Any]:
     """Return the JSON Schema that Pydantic writes for a model, with the markers of its fields."""
     try:
         document = _unwrapped(model.model_json_schema())
-    except (NameError, RuntimeError, TypeError) as error:  # what Pydantic's own errors are kinds of
+    except (NameError, RuntimeError, TypeError) as error:  # base classes of Pydantic's errors
         problem = str(error).partition("\n")[0].rstrip(".")
         raise Refused([Fault(model.__name__, problem, "Use annotations Pydantic can describe.")]) from error
     for name, info in model.model_fields.items():
@@ -282,7 +283,7 @@ class _Translation:
     def of(self, hint: Any, path: str, depth: int) -> dict[str, Any]:
         """Return the subschema of one annotation."""
         if depth > _NESTING_MAX:
-            self.faults.append(Fault(path, "the annotation is nested too deeply", "Use a class of its own."))
+            self.faults.append(Fault(path, "the annotation is nested too deeply", "Use a separate class."))
             return {}
         try:
             if hint in _SCALARS:
@@ -339,7 +340,7 @@ class _Translation:
         return {"enum": [value.value if isinstance(value, enum.Enum) else value for value in values]}
 
     def _of_nested(self, model: type, path: str) -> dict[str, Any]:
-        """Return a reference to the definition of a dataclass, made when first met."""
+        """Return a reference to the definition of a dataclass, made on first use."""
         name = self._names.get(model)
         if name is None:
             name, number = model.__name__, 2

@@ -1,4 +1,4 @@
-"""Note: a text about something. Its key is made of the text and its subject, so the same note is one entity."""
+"""Note: a text about something. Its key is made from the text and its subject, so the same note is one entity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTE: Final = "note"
 ABOUT: Final = "about"
 """The relation type from a note to its subject, and the field of the note that names it."""
 KEY_CHARACTERS: Final = 26
-"""How much of a digest is the key of a note: as much as ids have."""
+"""Length of the digest in the key of a note: the same as in ids."""
 
 
 def note_ref(text: str, subject: Ref | None) -> Ref:

@@ -33,7 +33,7 @@ FIELDS_MAX = 2_000
 FIELD_BYTES_MAX = 256
 """Longest field name, in UTF-8 bytes."""
 SHOWN_NAME_MAX = 40
-"""How much of a field name a fault's path shows."""
+"""Longest excerpt of a field name in a fault's path."""
 NAMES_MAX = 10_000
 """Most observations one observation may name in `replaces` or in `saw`."""
 REASON_BYTES_MAX = 4_096
@@ -46,7 +46,7 @@ _blank: Final = object.__new__
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RUN_ID = re.compile(r"[a-z]{3}_[A-Za-z0-9_.-]{1,60}")
 PLAIN_PARTS: Final = 7
-"""How many parts a plain assertion has without `assigned`: five that it says of itself, its entity and its fields."""
+"""Number of members of a plain assertion without `assigned`: five of its own, its entity and its fields."""
 _PLAIN_TYPES: Final = frozenset({(str, dict, dict, str, str, int, str), (str, bool, dict, dict, str, str, int, str)})
 """Their types, in canonical order, without `assigned` and with it."""
 _PLAIN_KEYS: Final = frozenset({"agent", "entity", "fields", "observed_at", "op", "priority", "valid_from"})
@@ -130,7 +130,7 @@ class Observation:
         self.agent = agent
         """Who says so."""
         self.priority = priority
-        """How much the writer is to be trusted; larger wins where the policy asks."""
+        """Trust in the writer; larger wins if the policy uses it."""
         self.replaces = replaces
         """Digests that it names: the observations that a correction or marker replaces, or a retraction withdraws."""
         self.saw = saw
@@ -190,7 +190,7 @@ class Observation:
             "id": {**text, "description": "The short name people see."},
             "entity": {
                 "type": "object",
-                "description": "Whom it speaks of.",
+                "description": "Its subject.",
                 "required": ["key", "type"],
                 "properties": {"key": text, "type": text},
             },
@@ -198,7 +198,7 @@ class Observation:
             "agent": {**text, "description": "Who says so."},
             "observed_at": {**text, "description": "When the writer saw it."},
             "valid_from": {**text, "description": "Since when it is true."},
-            "priority": {"type": "integer", "description": "How much the writer is to be trusted."},
+            "priority": {"type": "integer", "description": "Trust in the writer."},
         }
         return {
             "type": "object",
@@ -231,7 +231,7 @@ def say(
     assigned: bool = False,
     **optional: Json,
 ) -> Observation:
-    """Return the observation these parts make; `valid_from` left out is `observed_at`.
+    """Return the observation with these parts; default for `valid_from`: `observed_at`.
 
     The parts are checked as if they came from outside: `Refused` lists every fault.
     """
@@ -295,7 +295,7 @@ class Voice:
         self.priority = priority
         self.saw = saw
         self.optional = {key: value for key, value in optional.items() if value is not None} if optional else _NOTHING
-        # Keys are spelled in order: `entity` and `fields` stand between `confidence` and `interpretation`.
+        # Keys are sorted: `entity` and `fields` are between `confidence` and `interpretation`.
         if not self.optional and not saw:
             head = b'{"agent":%b,"assigned":true,"entity":{"key":' if assigned else b'{"agent":%b,"entity":{"key":'
             self._head = head % form.spell_text(agent)
@@ -305,7 +305,7 @@ class Voice:
                 self.valid_from.encode(),
             )
             return
-        # Inside a text quotation marks are escaped, so these bytes stand nowhere else.
+        # Inside a text quotation marks are escaped, so these bytes occur nowhere else.
         before, _, after = form.serialise({**self._parts(), "entity": 0}).partition(b',"entity":0,')
         self._head = before + b',"entity":{"key":'
         self._tail = b"," + after
@@ -429,7 +429,7 @@ def counts_by(body: bytes, effective: bytes) -> bool:
 
 
 def admit(body: bytes) -> Observation:
-    """Return the observation in bytes from elsewhere, or refuse: other spelling, wrong shape, anything unstable."""
+    """Return the observation in bytes from elsewhere; refuse another spelling, a wrong shape, or unstable values."""
     plain = _at_a_glance(body)
     if plain is not None:
         if not _is_plain_assertion(plain) and (found := _part_faults(plain, "")):
@@ -449,13 +449,13 @@ def admit(body: bytes) -> Observation:
 def _at_a_glance(body: bytes) -> dict[str, Any] | None:
     """Return the object that bytes spell, if they are its canonical form and any door lets it in; else None.
 
-    None says nothing against the bytes: `form.parse` and `form.faults` take longer and know.
+    None means that this found no fault: `form.parse` and `form.faults` are slower and exact.
     """
     try:
         value: Any = form.decode(body)
     except ValueError:
         return None
-    # What is spelled again as it came has no key twice and no other spelling of anything.
+    # Bytes that re-serialise unchanged have no duplicate key and no other spelling of anything.
     return value if isinstance(value, dict) and form.quick(value) == body else None
 
 
@@ -474,7 +474,7 @@ def _is_plain_assertion(value: dict[str, Any]) -> bool:
         and entity.keys() == _ENTITY_KEYS
         and type(key := entity["key"]) is str
         and key != ""
-        # What can be printed holds no control character, and four times its length bounds its bytes.
+        # printable text contains no control character, and four times its length bounds its bytes
         and key.isprintable()
         and len(key) * 4 <= ids.KEY_BYTES_MAX
         and type(entity["type"]) is type(value["agent"]) is str
@@ -652,7 +652,7 @@ def _names_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
 
 
 def _shape_faults(value: Mapping[str, Any], path: str) -> list[Fault]:
-    """Which parts go with which op."""
+    """The allowed parts for each op."""
     op = value["op"]
     found: list[Fault] = []
     states = bool(value.get("fields")) or bool(value.get("remove"))

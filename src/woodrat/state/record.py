@@ -20,7 +20,7 @@ from woodrat.state.observation import optional_faults, priority_faults, stating_
 RECORDS_MAX = 100_000
 """Most records one call may store."""
 SHAPES_MAX = 256
-"""How many shapes of records, a type and names of fields each, a process remembers as sound."""
+"""Cache size for valid shapes of records, each a type and names of fields."""
 SHAPE_NAMES_MAX = 64
 """Most names of a shape that is remembered."""
 
@@ -43,7 +43,7 @@ class Relate:
     """A relation stated inside a record, from the record's entity to another."""
 
     path: str
-    """Where it stands in the input."""
+    """Its place in the input."""
     type: str
     """The relation type."""
     to: Ref
@@ -109,7 +109,7 @@ def parse_records(value: object, faults: list[Fault]) -> list[Record]:
 
 
 def _plain(item: object, path: str) -> Record | None:
-    """Return the record if it holds nothing but a type and fields and is sound at a glance; else None."""
+    """Return the record if it has only a type and fields and passes a quick check; else None."""
     if type(item) is not dict or "$" in item:
         return None
     kind = item.get("entity_type")
@@ -118,8 +118,8 @@ def _plain(item: object, path: str) -> Record | None:
     shape = (kind, *item)
     pair = _sound.get(shape)
     flat = _SCALARS.issuperset(map(type, item.values()))
-    # Names that were looked at need no second look, and values that hold nothing but scalars only have to be spelled.
-    # They are copied: what the caller sent may be changed by them later.
+    # Checked names need no second check, and values of scalars only have to be spelled.
+    # Copied, because the caller may change the original later.
     copied = None if pair is None else item.copy() if flat else _shallow_copy(item)
     if pair is not None and copied is not None:
         data = form.quick_flat(copied)
@@ -139,8 +139,7 @@ def _plain(item: object, path: str) -> Record | None:
             pair = _remember(shape)
         if not flat and data.count(b"{") > 1:
             return Record(path, data, kind, fields)
-    # A quotation mark inside a text is escaped, and no value is an object with names of its own: so these bytes stand
-    # where the type is stated and nowhere else.
+    # A quotation mark inside a text is escaped, and no value is a nested object: so these bytes occur only at the type.
     spelled = data.replace(pair, b"", 1)
     if len(spelled) == len(data):
         spelled = data.replace(b"," + pair[:-1], b"", 1)
@@ -188,13 +187,13 @@ def _record(item: object, path: str, faults: list[Fault]) -> Record | None:
     value: dict[str, Any] = form.decode(data)
     type = value.pop("entity_type", None)
     if type is None:
-        faults.append(Fault(f"{path}/entity_type", "missing", "Say what kind of thing it is, such as contact."))
+        faults.append(Fault(f"{path}/entity_type", "missing", "Name its type, such as contact."))
     else:
         faults += ids.type_faults(type, f"{path}/entity_type")
     about = value.pop("$", {})
     if not isinstance(about, dict):
         problem = f"expected an object, got {shown(about)}"
-        faults.append(Fault(f"{path}/$", problem, "Put what is said about the claim there, such as key or priority."))
+        faults.append(Fault(f"{path}/$", problem, "Put metadata of the claim there, such as key or priority."))
         return None
     for key in sorted(set(about) - _ABOUT):
         known = ", ".join(sorted(_ABOUT))

@@ -1,4 +1,4 @@
-"""Redaction: values that never reach the log, by the key they stand under; the place shows that something was there."""
+"""Redaction: values that never reach the log, selected by their key; a marker shows that there was a value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from woodrat.errors import Fault, Refused, shown
 REDACTED: Final = "[REDACTED]"
 """Placeholder of a redacted value."""
 PATTERNS_MAX: Final = 1_000
-"""Most patterns one setting may have."""
+"""Most patterns in one setting."""
 
 
 class Hidden(frozenset[str]):
-    """Keys to be hidden, as patterns: `*` stands for any text, and ASCII case does not count.
+    """Keys to redact, as patterns: `*` matches any text, and ASCII case does not count.
 
     `"user_token" in Hidden(["*_token"])` is true; the set itself holds the patterns.
     """
@@ -38,11 +38,11 @@ class Hidden(frozenset[str]):
 
 
 NOTHING: Final[frozenset[str]] = frozenset()
-"""No key is to be hidden. A plain set, because it is asked for every key of everything recorded."""
+"""No key is to be hidden. A plain set, because it is checked for every recorded key."""
 
 
 def hiding(known: frozenset[str], further: object, outcome: str = "Nothing was recorded.") -> frozenset[str]:
-    """Return keys to be hidden, and further ones, given as a setting has them."""
+    """Return keys to redact, extended by a setting."""
     if not further:
         return known
     more = hidden(further, outcome)
@@ -62,7 +62,7 @@ def hidden(given: object, outcome: str = "Nothing was opened.") -> frozenset[str
     wrong = [item for item in items if not isinstance(item, str) or not item.strip("*")]
     if wrong and not isinstance(given, str):
         problem = f"{shown(wrong[0])} is not a pattern of keys"
-        raise Refused([Fault("redact", problem, "Name a key; * may stand for a part of it.")], outcome)
+        raise Refused([Fault("redact", problem, "Name a key; * may match a part of it.")], outcome)
     return Hidden(item for item in items if item and isinstance(item, str)) or NOTHING
 
 

@@ -13,7 +13,7 @@ from woodrat.canon.ids import Ref
 from woodrat.errors import Fault, Refused
 
 SAME_AS = "same_as"
-"""The relation type that says two entities are one."""
+"""The relation type that declares two entities the same."""
 
 GROUP_MEMBERS_MAX = 1_000
 """Most entities that surfaces join into one group."""
@@ -68,7 +68,7 @@ def endpoints(ref: Ref) -> tuple[Ref, Ref] | None:
 
 
 def joined(ref: Ref) -> tuple[Ref, Ref] | None:
-    """Return the two entities a `same_as` entity joins; `None` for anything else, imported nonsense included."""
+    """Return the two entities a `same_as` entity joins; `None` for any other key, invalid imported ones included."""
     if ref.type != SAME_AS:
         return None
     ends = endpoints(ref)

@@ -1,8 +1,8 @@
-"""Owner: the one agent whose entries make up a run (docs/formats/runs.md).
+"""Owner: the one agent whose entries form a run (docs/formats/runs.md).
 
 The owner depends on the set of a run's entries alone. The ids of recorded runs, of traces and of imported runs are made
-from the agent, so a start that another agent writes later cannot take over such a run, whatever times it states. If an
-id is made from no agent, the smallest name wins: no caller chooses its own.
+from the agent, so a later start by another agent cannot take over such a run, whatever times it states. If an id is
+made from no agent, the smallest name wins: no caller chooses its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ JUDGED: Final = "run.judged"
 _TIME_BYTES: Final = 6
 _BOUND_BYTES: Final = 10
 _BOUND, _STARTED, _ANY = 0, 1, 2
-"""How well an entry says who owns its run: a beginning the id is made from, another one, and any other entry."""
+"""How strongly an entry determines the owner of its run: a beginning that the id is made from, another beginning, and
+any other entry.
+"""
 
 Rank = tuple[int, bytes]
 STARTED: Final[Rank] = (_STARTED, b"")
@@ -109,7 +111,7 @@ def is_part(kind: str, body: Mapping[str, Any], owner: str | None) -> bool:
 
 
 def owned(run: str, entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries that are part of a run, erased ones too, because their agent is unknown."""
+    """Return the entries that are part of a run, including erased ones, because their agent is unknown."""
     listed = [entry for entry in entries if entry.kind in RUN_KINDS]
     bodies = {entry.position: _body(entry) for entry in listed}
     owner = owner_of(run, [(entry.kind, bodies[entry.position]) for entry in listed])

@@ -1,9 +1,9 @@
 """Schema: the fields of an entity type, the checks on them, and a merge policy per field.
 
-A schema is a JSON Schema 2020-12 document with a few keywords of our own, and an entry of the log like any other.
-Checks come in two strengths. A claim is checked against its own property alone, because that answer takes part in
-the merge and may not depend on what else was sent. A record is checked against the whole document, at a surface,
-before anything is written; only `required` waits for the snapshot, since a record may state part of an entity.
+A schema is a JSON Schema 2020-12 document with a few Woodrat keywords, and an entry of the log like any other.
+Checks come in two strengths. A claim is checked against its own property alone, because that answer takes part in the
+merge and must not depend on the rest of the call. A record is checked against the whole document, at a surface, before
+anything is written; only `required` waits for the snapshot, since a record may state part of an entity.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from woodrat.canon.form import Json
 from woodrat.errors import Fault, Refused, pointer_part, shown
 from woodrat.record_json import Describe, object_schema
 from woodrat.records import dataclass, field
-from woodrat.state.identity_rules import DEFAULT_RULES, Rule
+from woodrat.state.identity_rules import DEFAULT_RULES, IdentityRule
 from woodrat.state.redaction import REDACTED
 from woodrat.state.schema_check import (
     JSON_TYPES,
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 _DESCRIBING: Final = frozenset({"title", "description", "examples", "$comment"})
 _TOP_APART: Final = _DESCRIBING | {VERSION, IDENTITY, "required"}
 _PROPERTY_APART: Final = _DESCRIBING | {INDEX, TEXT}
-"""Keywords of a document and of a field that no merge asks for."""
+"""Keywords of a document and of a field that merging ignores."""
 
 SCHEMA_BYTES_MAX: Final = 262_144
 """Longest canonical body of a schema."""
 OPEN_MAX: Final = 1_024
-"""How many types without a schema a process keeps the stand-in of."""
+"""Cache size: default schemas of types without a schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,12 @@ class Schema:
     """SHA-256 of kind, format and body; 32 zero bytes for a type without a schema."""
     body: bytes = field(compare=False, repr=False)
     """Canonical bytes of {"schema", "type"}; empty for a type without a schema."""
-    identity: tuple[Rule, ...] = field(compare=False, repr=False)
-    """Rules that make a key, in the order in which they are tried."""
+    identity: tuple[IdentityRule, ...] = field(compare=False, repr=False)
+    """Rules that make a key, in the order of precedence."""
     policies: Mapping[str, PolicyName] = field(compare=False, repr=False)
     """Merge policies by field, where the schema names one."""
     indexed: frozenset[str] = field(compare=False, repr=False)
-    """Fields kept ready for `--where`."""
+    """Fields indexed for `--where`."""
     searchable: frozenset[str] = field(compare=False, repr=False)
     """Fields whose text `search` covers."""
     redacted: frozenset[str] = field(compare=False, repr=False)
@@ -100,7 +100,7 @@ class Schema:
 
     @property
     def is_open(self) -> bool:
-        """True if this stands for a type without a schema, whose fields are all free."""
+        """True if this is the default of a type without a schema, whose fields are all free."""
         return not self.body
 
     @property
@@ -132,8 +132,8 @@ class Schema:
     def additions(self, before: Schema) -> frozenset[str] | None:
         """Return the fields described here that an earlier schema leaves free, if the two agree in everything else.
 
-        Descriptions and checks at surfaces may differ. `None` if anything else does: for example, if the first
-        searchable fields are marked, since all others are left out of a search from then on.
+        Descriptions and checks at surfaces may differ. `None` if other properties change too: for example, if the first
+        searchable fields are marked, since a search then skips all others.
         """
         if not (before.body and self.body) or compiled(self.body).beyond or compiled(before.body).beyond:
             return None
@@ -155,8 +155,8 @@ class Schema:
     def claim_fault(self, field: str, value: Json) -> str | None:
         """Return why `value` does not fit the subschema of `field` as a merge asks it, or None.
 
-        Nothing but the value and the field's own subschema counts, so a claim fits or not by itself. Enumerations and
-        formats are not asked for, and an undescribed field takes anything.
+        Only the value and the field's own subschema count, so a claim fits or not on its own. Enumerations and
+        formats are ignored, and an undescribed field takes anything.
         """
         if not self.body:
             return None
@@ -178,12 +178,12 @@ class Schema:
         if checks.validator.is_valid(value):
             return None
         problems = ((steps(error.instance_path), said(error)[0]) for error in checks.errors(value))
-        where, problem = min(problems, default=("", "it does not fit, and is too large to say where"))
+        where, problem = min(problems, default=("", "it does not fit, and is too large to find the place"))
         return f"{where.lstrip('.')}: {problem}" if where else problem
 
     @property
     def beyond(self) -> str | None:
-        """Why nothing fits this schema, as a clause: it is outside the subset that is checked. None for nearly all."""
+        """Why nothing fits this schema, as a clause: it is outside the supported subset. None for nearly all."""
         beyond = None if self.is_open else compiled(self.body).beyond
         return beyond and f'nothing fits version {self.version} of schema "{self.type}": {beyond}'
 
@@ -203,7 +203,7 @@ class Schema:
         return next(self._errors(checks, fields, hidden), None) is None
 
     def _hidden(self, fields: Mapping[str, Json]) -> set[str]:
-        """Return the fields of a record whose values are redacted, and so unknown."""
+        """Return the redacted fields of a record, whose values are unknown."""
         return {name for name in self.redacted if fields.get(name) == REDACTED}
 
     def _errors(
@@ -215,9 +215,9 @@ class Schema:
                 yield error
 
     def record_faults(self, fields: Mapping[str, Json], path: str) -> list[Fault]:
-        """Return every fault of a record as it was sent, apart from missing required fields.
+        """Return every fault of a record as sent, apart from missing required fields.
 
-        `path` is where the record stands in the input. A collection is checked as given.
+        `path` is the place of the record in the input. A collection is checked as given.
         """
         if self.takes(fields):
             return []
@@ -244,7 +244,7 @@ class Schema:
             for name, value in described
             if (problem := self._problem(checks.stated(name), value)) is not None
         ]
-        problem = f"{self.type}: the record does not fit, and is too large to say where"
+        problem = f"{self.type}: the record does not fit, and is too large to find the place"
         return found or [Fault(path, problem, f"Send less in one record, or change {self._new_version()}.")]
 
     def required_faults(self, snapshot_fields: Mapping[str, Json], path: str) -> list[Fault]:
@@ -260,7 +260,7 @@ class Schema:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema as plain JSON, with its id; `problem` says why nothing fits one outside the subset."""
+        """Return the schema as plain JSON, with its id; `problem` says why nothing fits a schema outside the subset."""
         return {
             "id": self.id,
             "type": self.type,
@@ -323,7 +323,7 @@ def _name(digest: bytes) -> str:
 
 
 def schema_name(schema: Schema | None) -> str | None:
-    """Return the full name of a schema; none for a type without one."""
+    """Return the full name of a schema; None for a type without one."""
     return None if schema is None or schema.is_open else _name(schema.digest)
 
 
@@ -345,7 +345,7 @@ def stored(body: bytes) -> Schema:
     assert isinstance(document, dict), "a schema is an object"
     read = read_keywords(document)
     if read.faults:
-        raise Refused(read.faults, "The stored schema was left as it is; a newer Woodrat may understand it.")
+        raise Refused(read.faults, "The stored schema is unchanged; a newer Woodrat may understand it.")
     digest = digest_of("schema", body)
     assert len(digest) == 32, "a digest has 32 bytes"
     return Schema(
@@ -367,7 +367,7 @@ def admit(body: bytes) -> Schema:
     """Return the schema in bytes from elsewhere, or refuse: other spelling, wrong shape, not a schema at all.
 
     A policy need not be known here; a ledger without its code refuses to fold the type, not to hold the schema. Nor
-    need the schema be within the subset and its limits; nothing fits one that is not.
+    need the schema be within the subset and its limits; nothing fits a schema outside.
     """
     value = form.parse(body)
     if not isinstance(value, dict) or value.keys() != {"schema", "type"} or not isinstance(value["type"], str):
@@ -420,7 +420,7 @@ def parse_schema(
     for name, policy in read.policies.items():
         faults += policy_faults(copy, name, policy, policies(policy))
     if not faults and not outside:
-        # Last, and only on a sound document: what the library still finds has no better words than its own.
+        # Last, and only on a sound document: for other faults the library has its own messages.
         try:
             validator(checkable(copy))
         except ValueError as error:

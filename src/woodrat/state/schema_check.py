@@ -41,7 +41,7 @@ def entity_type(document: dict[str, Any], stated: str | None) -> tuple[str, list
     title = document.get("title")
     if not isinstance(title, str):
         remedy = 'Name the type, or put it into the schema as "title".'
-        return "", [Fault("/title", "the schema does not say which entity type it describes", remedy)]
+        return "", [Fault("/title", "the schema does not name its entity type", remedy)]
     if ids.type_faults(title, "/title"):
         problem = f"the title {plain(title)} is not an entity type such as tool_config"
         return "", [Fault("/title", problem, "Name the type beside the schema, or change its title.")]
@@ -56,13 +56,13 @@ def version_faults(document: dict[str, Any], asked: int | None) -> list[Fault]:
         problem = f"a version is a whole number from 1 up, got {shown(asked)}"
         return [Fault("version", problem, "Ask for a whole number from 1 up, or for none.")]
     if document.get(VERSION, asked) != asked:
-        problem = f"the schema states version {shown(document[VERSION])}, but {asked} was asked for"
+        problem = f"the schema states version {shown(document[VERSION])}, but the call names {asked}"
         return [Fault(f"/{VERSION}", problem, "State one of the two.")]
     return []
 
 
 def document_faults(document: dict[str, Any]) -> list[Fault]:
-    """Return the faults of the document as a JSON Schema, and every misplaced keyword of ours."""
+    """Return the faults of the document as a JSON Schema, and every misplaced Woodrat keyword."""
     faults = []
     for error in () if meta().is_valid(document) else errors(meta(), document):
         path = "".join(f"/{pointer_part(str(step))}" for step in error.instance_path)
@@ -72,13 +72,13 @@ def document_faults(document: dict[str, Any]) -> list[Fault]:
         faults.append(Fault("/type", problem, 'Write "object", or leave it out.'))
     if "$ref" in document:
         problem = "a $ref at the top level hides the fields of the type"
-        faults.append(Fault("/$ref", problem, "Write what it points at at the top level."))
+        faults.append(Fault("/$ref", problem, "Write the referenced subschema at the top level."))
     counting = Counting(document)
     parts = counting.parts
     anchors: dict[str, str] = {}
     for path, anchor in ((path, schema.get("$anchor")) for path, schema in parts):
         if isinstance(anchor, str) and anchors.setdefault(anchor, path) != path:
-            problem = f"{plain(anchor)} is the name of another subschema too, {anchors[anchor] or 'the whole'}"
+            problem = f"{plain(anchor)} is also the name of another subschema, {anchors[anchor] or 'the whole'}"
             faults.append(Fault(path, problem, "Give each its own name."))
     properties = document.get("properties")
     fields = {id(each) for each in properties.values()} if isinstance(properties, dict) else frozenset()
@@ -95,14 +95,14 @@ def document_faults(document: dict[str, Any]) -> list[Fault]:
 
 
 def _keyword_faults(schema: dict[str, Any], path: str, place: str) -> list[Fault]:
-    """Return a fault for every keyword of ours that is unknown or stands in a wrong place."""
+    """Return a fault for every Woodrat keyword that is unknown or misplaced."""
     faults = []
     for keyword in sorted(key for key in schema if key.startswith(MARK)):
         if keyword not in PLACES:
             ends = [known.removeprefix(MARK) for known in PLACES]
             close = near(keyword.removeprefix(MARK), ends)
             remedy = f"Did you mean {MARK}{close[0]}?" if close else f"Known are {', '.join(PLACES)}."
-            faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"there is no keyword {keyword}", remedy))
+            faults.append(Fault(f"{path}/{pointer_part(keyword)}", f"unknown keyword {keyword}", remedy))
         elif PLACES[keyword] != place:
             problem = f"{keyword} has no meaning here"
             faults.append(Fault(f"{path}/{keyword}", problem, f"It belongs {PLACES[keyword]}."))
@@ -116,7 +116,7 @@ def _reference_faults(schema: dict[str, Any], path: str, counting: Counting, kno
     if isinstance(target, str):
         if not target.startswith("#"):
             problem = f"$ref {plain(target)} points outside the schema"
-            remedy = "Copy what it points at into $defs, and point there with #/$defs/…."
+            remedy = "Copy the referenced subschema into $defs, and point there with #/$defs/…."
             faults.append(Fault(f"{path}/$ref", problem, remedy))
         elif not isinstance(found := counting.target(target), bool) and id(found) not in known:
             problem = f"$ref {plain(target)} points at nothing"
@@ -126,7 +126,7 @@ def _reference_faults(schema: dict[str, Any], path: str, counting: Counting, kno
         problem = f"the dialect {plain(dialect)} is not understood"
         faults.append(Fault(f"{path}/$schema", problem, f"Write the schema in JSON Schema 2020-12 ({DIALECT})."))
     if path and "$id" in schema:
-        problem = "an $id below the top level would change what references mean"
+        problem = "an $id below the top level would change the meaning of references"
         faults.append(Fault(f"{path}/$id", problem, "Leave it out, and point with #/…."))
     return faults
 
@@ -164,12 +164,12 @@ def policy_faults(document: dict[str, Any], field: str, policy: PolicyName, trai
     path = f"/properties/{pointer_part(field)}/{MERGE}"
     if traits is None:
         remedy = "Use a policy that this ledger has, or register your own first."
-        return [Fault(path, f"there is no merge policy {plain(str(policy))}", remedy)]
+        return [Fault(path, f"unknown merge policy {plain(str(policy))}", remedy)]
     # A sum takes text too, but only that of numbers.
     if document["properties"][field].get(REDACT) is True and (
         "string" not in traits.json_types or traits.name == "sum"
     ):
-        problem = f"{field}: the policy {policy} cannot hold {REDACTED}, which stands for a redacted value"
+        problem = f"{field}: the policy {policy} cannot hold {REDACTED}, which replaces a redacted value"
         return [Fault(path, problem, f"Change the policy, or leave {REDACT} out.")]
     takes = traits.json_types | ({"integer"} if "number" in traits.json_types else frozenset())
     possible = _possible_types(document["properties"][field], document, {})
@@ -189,7 +189,7 @@ def _keyed_faults(document: dict[str, Any], field: str, member: str, path: str) 
     members = items.get("properties") if isinstance(items, dict) else None
     stated = members.get(member, True) if isinstance(members, dict) else True
     if "string" not in _possible_types(stated, document, {}):
-        problem = f'{field}: by_key tells objects apart by the text of "{member}", which never is text'
+        problem = f'{field}: by_key identifies objects by the text of "{member}", which never is text'
         return [Fault(path, problem, "Name another member, or let it be text.")]
     return []
 
@@ -197,7 +197,7 @@ def _keyed_faults(document: dict[str, Any], field: str, member: str, path: str) 
 def _possible_types(schema: object, document: dict[str, Any], known: dict[str, frozenset[str]]) -> frozenset[str]:
     """Return JSON types that a value of `schema` may have; possibly more, never fewer.
 
-    `known` holds the answer for each reference followed so far, and all types for references still being followed.
+    `known` holds the answer for each followed reference, and all types for references still being followed.
     """
     if not isinstance(schema, dict):
         return frozenset() if schema is False else JSON_TYPES
@@ -226,7 +226,7 @@ def _possible_types(schema: object, document: dict[str, Any], known: dict[str, f
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known name that was probably meant, if there is one."""
-    from difflib import get_close_matches  # only what is wrong asks for it
+    """Return the likely intended name, if there is one."""
+    from difflib import get_close_matches  # only errors need it
 
     return get_close_matches(name, list(known), 1)

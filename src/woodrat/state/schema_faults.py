@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 OPTIONS_SHOWN_MAX: Final = 8
-"""How many allowed values or forms a message lists."""
+"""Most allowed values or forms listed in a message."""
 
 TYPE_WORDS: Final = {
     "array": "an array",

@@ -9,7 +9,7 @@ from woodrat.canon import ids
 from woodrat.canon.form import Json
 from woodrat.errors import Fault, pointer_part, shown
 from woodrat.records import dataclass, field
-from woodrat.state.identity_rules import DEFAULT_RULES, Rule, parse_rules
+from woodrat.state.identity_rules import DEFAULT_RULES, IdentityRule, parse_rules
 
 MARK: Final = "x-woodrat"
 VERSION: Final = "x-woodrat-version"
@@ -77,7 +77,7 @@ class Keywords:
     """The values of our keywords in their own places, and their faults."""
 
     version: int = 1
-    identity: tuple[Rule, ...] = ()
+    identity: tuple[IdentityRule, ...] = ()
     policies: dict[str, PolicyName] = field(default_factory=dict)
     flagged: dict[str, list[str]] = field(default_factory=lambda: {INDEX: [], TEXT: [], REDACT: []})
     required: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def read_keywords(document: dict[str, Any]) -> Keywords:
 
 
 def _only_fields(document: dict[str, Any]) -> frozenset[str] | None:
-    """Return the only fields a record may have, or None if the schema leaves room for others."""
+    """Return the only allowed fields of a record, or None if the schema allows others."""
     closed = document.get("additionalProperties") is False
     elsewhere = any(keyword in document for keyword in ("patternProperties", "allOf", "anyOf", "oneOf", "if"))
     properties = document.get("properties", {})
@@ -135,7 +135,7 @@ def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName |
     """Return the policy stated at `path`; add its faults to `faults`."""
     remedy = 'Write the name of a policy, {"by_key": "name"}, or {"name", "version", "code"} for one of your own.'
     if stated == BY_KEY:
-        problem = "by_key does not say which member tells objects apart"
+        problem = "by_key does not name the member that identifies objects"
         faults.append(Fault(path, problem, 'Write {"by_key": "name"}, with the name of that member.'))
         return None
     if isinstance(stated, str) and stated:
@@ -162,7 +162,7 @@ def _policy_name(stated: object, path: str, faults: list[Fault]) -> PolicyName |
 def _keyed(member: object, path: str, faults: list[Fault]) -> PolicyName | None:
     """Return the policy that identifies objects by the text of a member."""
     if not isinstance(member, str):
-        problem = f"by_key names the member that tells objects apart, got {shown(member)}"
+        problem = f"by_key names the member that identifies objects, got {shown(member)}"
         faults.append(Fault(path, problem, "Write the name of a member as text."))
         return None
     found = ids.text_faults(member, path, MEMBER_BYTES_MAX, "member name")

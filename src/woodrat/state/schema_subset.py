@@ -17,13 +17,13 @@ CHECKS_MAX: Final = 20_000
 CHECKS_AT_ONE_VALUE_MAX: Final = 200
 """Most checks that may meet at one value."""
 SLOW: Final = 80
-"""How many checks a pattern, unique items, and in elements the size of a number count as."""
+"""Cost, in checks, of a pattern, of unique items, and in elements of the size of a number."""
 DIVISION: Final = 30
-"""How many checks more a multiple of a fraction counts as, in elements."""
+"""Additional cost of a multiple of a fraction, in elements."""
 FRACTION: Final = 150
 """Cost of a comparison with a possibly fractional number, in checks per element."""
 NUMERIC: Final = 20
-"""How many checks a comparison of whole numbers counts as, in elements."""
+"""Cost of a comparison of whole numbers, in elements."""
 
 _ONE: Final = frozenset(
     {"additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"}
@@ -122,25 +122,25 @@ class Counting:
         self._anchors = {f"#{schema['$anchor']}": schema for _, schema in self.parts if "$anchor" in schema}
 
     def recursive_faults(self) -> list[Fault]:
-        """Return the references that lead back to where they stand."""
+        """Return the references that lead back to their own place."""
         for _, schema in self.parts:
             if "$ref" in schema:
                 self.count(schema)
-        remedy = 'Write out as many levels as there are, and leave what is below open: {"type": "object"}.'
+        remedy = 'Write out the existing levels, and leave deeper values open: {"type": "object"}.'
         return [
             Fault(path, f'the $ref "{target}" leads back to itself', remedy)
             for path, target in sorted(self._recursive.items())
         ]
 
     def limit_faults(self) -> list[Fault]:
-        """Return that there are too many checks, in all or at one value."""
+        """Return the fault of too many checks, in total or at one value."""
         total, most = self.count(self._document)
         faults = []
         if total > CHECKS_MAX:
             problem = f"the schema has more than {CHECKS_MAX} checks with all references followed"
             faults.append(Fault("", problem, "Refer to a subschema fewer times, or split the type."))
         if most > CHECKS_AT_ONE_VALUE_MAX:
-            remedy = "Combine fewer subschemas, patterns and numbers there, or describe less of what is nested."
+            remedy = "Combine fewer subschemas, patterns and numbers there, or describe fewer nested values."
             properties = self._document.get("properties")
             named = properties.items() if isinstance(properties, dict) else ()
             fields = [(f"/properties/{pointer_part(name)}", self.count(each)[1]) for name, each in named]
@@ -195,7 +195,7 @@ def _own(schema: Mapping[str, Any], repeated: bool) -> int:
         count += (SLOW if keyword == "patternProperties" else 2) * len(named) if isinstance(named, dict) else 0
     options = schema.get("enum")
     compared = [each for each in options if _is_slow(each)] if isinstance(options, list) else []
-    count += len(options) if compared and isinstance(options, list) else 0  # of texts alone one look tells
+    count += len(options) if compared and isinstance(options, list) else 0  # for plain texts one comparison is enough
     compared += [schema["const"]] if "const" in schema and _is_slow(schema["const"]) else []
     if not repeated:
         return count

@@ -1,7 +1,7 @@
 """Tokens: the words of search, cut by pinned rules.
 
-Nothing here asks the machine's Unicode tables, which differ between versions of Python: letters A to Z are lowered,
-every other character stays as it is, and separators are listed by code point. `docs/formats/search.md` is the
+Nothing here uses the machine's Unicode tables, which differ between versions of Python: letters A to Z are lowered,
+every other character is unchanged, and separators are listed by code point. `docs/formats/search.md` is the
 specification.
 """
 
@@ -86,7 +86,7 @@ SINGLE: Final = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-"""Characters of scripts written without spaces between words: each is a token by itself."""
+"""Characters of scripts written without spaces between words: each is a separate token."""
 
 _SHORT: Final = 128
 """Longest text whose tokens are cached."""
@@ -110,17 +110,17 @@ def _set(ranges: Iterable[tuple[int, int]]) -> str:
 _TOKEN = re.compile(f"[{_set(SINGLE)}]|[a-z0-9{_set(_gaps(SEPARATORS + SINGLE))}]+")
 
 Words = Mapping[str, tuple[str, ...]]
-"""The tokens of one entity, each with the fields it stands in, by name; a token of the key alone stands in none."""
+"""The tokens of one entity, each with its fields, by name; a token only in the key has none."""
 
 
 def tokens(text: str) -> list[str]:
-    """Return the tokens of a text in the order in which they stand there; a word seen twice comes twice."""
+    """Return the tokens of a text in order; a repeated word appears repeatedly."""
     return [found[:TOKEN_CHARACTERS_MAX] for found in _TOKEN.findall(lowered(text))]
 
 
 @lru_cache(maxsize=4_096)
 def _tokens_at_hand(text: str) -> tuple[str, ...]:
-    """Return the tokens of a short text; many values are said again and again."""
+    """Return the tokens of a short text; cached, since many values repeat."""
     return tuple(tokens(text))
 
 
@@ -160,7 +160,7 @@ def words(
 ) -> Words:
     """Return the tokens of an entity: of its keys, of its identifying values as a whole, and of its text values.
 
-    If a schema marks fields as `searchable`, only these count, otherwise all. Tokens beyond `TOKENS_MAX` are left out.
+    If a schema marks fields as `searchable`, only these count, otherwise all. Tokens beyond `TOKENS_MAX` are dropped.
     """
     found: dict[str, tuple[str, ...]] = {}
     for member in members:
@@ -185,7 +185,7 @@ def words(
 
 
 def matches(words: Words, wanted: Iterable[str]) -> frozenset[str] | None:
-    """Return the fields that the wanted tokens hit by prefix, or `None` when one of them hits nothing at all."""
+    """Return the fields that the wanted tokens match by prefix, or `None` when one of them matches no token."""
     hit: set[str] = set()
     for prefix in wanted:
         found = [fields for token, fields in words.items() if token.startswith(prefix)]

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-"""The one dialect of JSON Schema that is understood."""
+"""The supported dialect of JSON Schema."""
 RECORD_FAULTS_MAX: Final = 1_000
-"""How many faults of one record are listed."""
+"""Most faults of one record that are listed."""
 COMPILED_SCHEMAS_MAX: Final = 1_024
-"""How many schemas stay compiled in this process; the one used least recently goes first."""
+"""Cache size for compiled schemas; the least recently used goes first."""
 EXPLAINED_CHECKS_MAX: Final = 50_000
 """Most checks that are done again to say all that is wrong: that takes a thousand times as long."""
 
 
 def _nothing_remote(uri: str) -> Any:
-    """Refuse to fetch: a schema is whole by itself, and merge never asks the network."""
+    """Refuse to fetch: a schema is self-contained, and merging never uses the network."""
     raise LookupError(f"{uri} is not part of this schema")
 
 
@@ -73,17 +73,17 @@ _MERGED: Final = "urn:woodrat:merged"
 
 
 def checkable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document without a name of its own, so that `#` means the document wherever it stands."""
+    """Return the document without its own $id, so that `#` always means the document."""
     return {key: value for key, value in document.items() if key not in ("$id", "$schema")}
 
 
 class Checks:
-    """The validator of records or of one field, made when first asked for."""
+    """The validator of records or of one field, made on first use."""
 
     __slots__ = ("_compile", "_most", "_validator")
 
     def __init__(self, compile: Callable[[], jsonschema_rs.Draft202012Validator], most: Callable[[], int]) -> None:
-        """`most` gives how many checks may meet at one value."""
+        """`most` is the largest number of checks at one value."""
         self._compile = compile
         self._most = most
         self._validator: jsonschema_rs.Draft202012Validator | None = None
@@ -107,7 +107,7 @@ class Checks:
 
 
 class Compiled:
-    """The checks of one schema, each made when first asked for."""
+    """The checks of one schema, each made on first use."""
 
     __slots__ = ("_as_it_stands", "_claims", "_document", "_most", "_record", "_registry", "beyond", "passing")
 
@@ -119,7 +119,7 @@ class Compiled:
         self._most: int | None = None
         self._as_it_stands = is_asked_as_it_stands(body)
         self.passing: dict[str, Callable[[Any], bool]] = {}
-        """By field, the check of its claims, once it was asked for."""
+        """By field, the check of its claims, made on first use."""
         faults = subset_faults(document)
         self.beyond = f"{faults[0].path}: {faults[0].problem}".removeprefix(": ") if faults else None
         """The reason why this schema is never used for checks, as a clause; None if it is within the subset."""
@@ -178,12 +178,12 @@ class Compiled:
 
 
 def _pointer(field: str) -> str:
-    """Return the pointer of a property (RFC 6901), with its name as it is: `pointer_part` is for people."""
+    """Return the pointer of a property (RFC 6901), with its name unchanged: `pointer_part` is for people."""
     return "/properties/" + field.replace("~", "~0").replace("/", "~1")
 
 
 def _quoted(pointer: str) -> str:
-    """Return a pointer as it stands in a reference."""
+    """Return a pointer in the form of a reference."""
     from urllib.parse import quote  # slow to load
 
     return quote(pointer, safe="/~")
@@ -197,5 +197,5 @@ def compiled(body: bytes) -> Compiled:
 
 
 def errors(validator: jsonschema_rs.Draft202012Validator, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
-    """Yield the library's errors, as many as are ever listed."""
+    """Yield the library's errors, up to the listed number."""
     return islice(validator.iter_errors(value), RECORD_FAULTS_MAX)

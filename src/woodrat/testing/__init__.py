@@ -1,4 +1,4 @@
-"""Testing: what Woodrat is tested with, shipped so that others can test with it too.
+"""Testing: Woodrat's own test tools, shipped so that others can use them too.
 
 `laws` tries the laws of merge on a policy of your own (`woodrat.testing.laws.check_policy`), `contract` what an engine
 of your own must do (`woodrat.testing.contract.EngineContract`); `generators`, `ledgers`, `tellings` and `crashing` make

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from woodrat.canon import moment
 
 START = "2026-01-01T00:00:00.000000Z"
-"""Where a fixed clock begins unless told otherwise."""
+"""Default start of a fixed clock."""
 
 
 class FixedClock:
-    """A clock that moves by a fixed step each time it is asked, and random bytes that follow from a seed."""
+    """A clock that advances by a fixed step at each reading, and random bytes derived from a seed."""
 
     def __init__(self, start: str = START, step_micros: int = 1_000_000, seed: str = "woodrat") -> None:
         self._next = moment.to_micros(start)

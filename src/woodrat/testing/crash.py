@@ -1,4 +1,4 @@
-"""Crashing: an engine that fails where it is told to."""
+"""Crashing: an engine that fails at a chosen call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from woodrat.engines.view import View
 
 
 class Crash(BaseException):
-    """What a `CrashingEngine` raises; as little expected as a power cut."""
+    """Raised by a `CrashingEngine`; as unexpected as a power cut."""
 
 
 VERBS: Final = ("append", "keep", "claim", "put")
@@ -35,10 +35,10 @@ class CrashingEngine(Engine):
         self.name, self.location = engine.name, engine.location
         self.error = error
         self.armed: tuple[str, int, bool] | None = None
-        """The verb, how many calls of it pass first, and whether the call that fails is still carried out."""
+        """The verb, the number of its calls that pass first, and whether the failing call is still carried out."""
 
     def arm(self, verb: str, passing: int = 0, *, after: bool = False) -> None:
-        """Fail at a later call of a verb; once it has failed, all goes well again."""
+        """Fail at a later call of a verb; after one failure, all calls succeed again."""
         assert verb in VERBS + ERASING + REDERIVING
         self.armed = (verb, passing, after)
 
@@ -52,7 +52,7 @@ class CrashingEngine(Engine):
 
     @contextmanager
     def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Iterator[Transaction]:
-        """Open a transaction of the engine inside, and stand between it and the ledger."""
+        """Open a transaction of the inner engine, wrapped."""
         with self.inner.transaction(tenant, asks) as write:
             yield cast(Transaction, _Crashing(write, self))
 
@@ -82,7 +82,7 @@ class CrashingEngine(Engine):
 
 
 class _Crashing:
-    """A transaction that hands every verb on, but for the one that is armed."""
+    """A transaction that forwards every call except the armed one."""
 
     def __init__(self, write: Transaction, engine: CrashingEngine) -> None:
         self._write = write

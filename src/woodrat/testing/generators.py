@@ -45,7 +45,7 @@ MOMENTS: Final = (
     EARLIEST,
     LATEST,
 )
-"""Few enough that claims often share one; the outer two stand for clocks that are badly wrong."""
+"""Few, so that claims often share one; the outer two are badly wrong clocks."""
 AGENTS: Final = ("ada", "bob", "cyd")
 PRIORITIES: Final = (0, 0, 1, -1)
 
@@ -89,20 +89,20 @@ TERMS: Final[tuple[Json, ...]] = (
     "-1000000000000000.5",
     "9007199254740993",
 )
-"""What a sum takes; adding these as doubles gives another sum in another order."""
+"""Numbers that a sum takes; adding these as doubles depends on the order."""
 
 NO_TERMS: Final[tuple[Json, ...]] = (1.5, "1e3", "01", ".5", "+1", True, None, "", [1], "٣")
-"""What a sum does not take."""
+"""Values that a sum refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Observations about one entity or one group, in the order in which they were said."""
+    """Observations about one entity or one group, in the order of writing."""
 
     members: tuple[Ref, ...]
-    """The entities that are folded together; not all of them need be spoken of."""
+    """The entities that are folded together; some may have no observation."""
     observations: tuple[Observation, ...]
-    """Distinct observations; what they name may be missing."""
+    """Distinct observations; the ones they name may be missing."""
 
     def __repr__(self) -> str:
         return f"History of {', '.join(map(str, self.members))}:\n{told(self.observations)}"
@@ -135,7 +135,7 @@ def _short(digest: bytes) -> str:
 
 
 def values() -> SearchStrategy[Json]:
-    """Return JSON values of every type; half of them from a list of those that are easily mistaken for each other."""
+    """Return JSON values of every type; half of them from a list of easily confused ones."""
     return _VALUES
 
 
@@ -146,7 +146,7 @@ def elements_of(policy: Policy) -> SearchStrategy[Json]:
 
 @lru_cache(maxsize=64)
 def objects(member: str) -> SearchStrategy[Json]:
-    """Return objects told apart by a member: few texts and few other members, whose values are easily mistaken."""
+    """Return objects identified by a member: few texts and few other members, with easily confused values."""
     values = st.sampled_from((1, True, "1", "é", None, [1], {"a": 1}, {member: "a"}))
     others = st.dictionaries(st.sampled_from(("a", "A", "")), values, max_size=2)
     return st.builds(lambda text, rest: {**rest, member: text}, st.sampled_from(("a", "A", "", "😀", "\uffff")), others)
@@ -174,9 +174,9 @@ def claims_of(policy: Policy) -> SearchStrategy[Json]:
 
 @lru_cache(maxsize=64)
 def palettes_of(policy: Policy) -> SearchStrategy[list[Json]]:
-    """Return a few values for the claims of one history, so that many are equal or easily taken for equal.
+    """Return a few values for the claims of one history, so that many are equal or nearly equal.
 
-    For a policy that takes arrays they are elements, of which its claims are made.
+    For a policy that takes arrays they are elements of its claims.
     """
     if policy.json_types == frozenset({"array"}):
         return st.lists(elements_of(policy), min_size=2, max_size=4, unique_by=form.serialise)
@@ -249,7 +249,7 @@ def histories(
     size_max: int = SIZE_MAX,
     markers: bool = True,
 ) -> History:
-    """Return histories of one entity or a group, whose fields have these policies (field `x`, where only one is given).
+    """Return histories of one entity or a group, whose fields have these policies (field `x`, if only one is given).
 
     `markers` set to False leaves out deletes and restores.
     """
@@ -259,7 +259,7 @@ def histories(
     members = min(members_max, dice.pick((1, 1, 1, 2, 3)))
     clock = dice.pick((MOMENTS[:2], MOMENTS[:1], MOMENTS))
     writer = _Writer(by_field, palettes, [Ref(entity_type, key) for key in "abc"[:members]], clock, markers)
-    # Two lists, since hypothesis makes single ones short, and what goes wrong mostly needs some that name each other.
+    # Two lists, since hypothesis makes single ones short, and most bugs need several that name each other.
     halves = st.lists(_bytes(24), max_size=size_max // 2)
     for data in draw(halves) + draw(halves):
         writer.write(_Dice(data))
@@ -269,9 +269,9 @@ def histories(
 
 @st.composite
 def arrivals(draw: st.DrawFn, history: History, *, backwards: bool = False) -> list[Observation]:
-    """Return the observations of a history in some order in which they may arrive, some of them more than once.
+    """Return the observations of a history in some order of arrival, with repetitions.
 
-    The simplest arrival is in the order in which they were said, or backwards: ask for one of each to compare.
+    The simplest arrivals are the order of writing and its reverse.
     """
     observations = list(history.observations)
     if not observations:
@@ -313,7 +313,7 @@ _UNMARKED: Final = tuple(kind for kind in _KINDS if kind not in MARKERS)
 
 
 class _Writer:
-    """Says one observation after another, each knowing all that was said before, also what is then withheld."""
+    """Generates one observation after another, each knowing all earlier ones, including withheld ones."""
 
     def __init__(
         self,
@@ -330,7 +330,7 @@ class _Writer:
         self.clock = clock
         self.kinds = _KINDS if markers else _UNMARKED
         self.said: list[tuple[Observation, bool]] = []
-        """Everything said, and whether it is withheld: known by name to those who come after, never delivered."""
+        """All observations, and whether each is withheld: known by name to later ones, never delivered."""
 
     def write(self, dice: _Dice) -> None:
         """Say one more."""
@@ -361,7 +361,7 @@ class _Writer:
         self.said.append((say(entity, op, **parts), withheld))
 
     def stated(self, dice: _Dice) -> tuple[dict[str, Json], dict[str, list[Json]]]:
-        """Return values and removals; of one field or of a few, mostly fitting."""
+        """Return values and removals; of one field or of a few, mostly valid."""
         names = {dice.pick(self.names) for _ in range(min(len(self.names), 3))}
         fields: dict[str, Json] = {}
         remove: dict[str, list[Json]] = {}
@@ -384,11 +384,11 @@ class _Writer:
         return fields, remove
 
     def turned(self, dice: _Dice, options: Sequence[T]) -> T:
-        """Return one of the options, another one each time for the same byte: hypothesis likes to repeat itself."""
+        """Return one of the options, a different one each time for the same byte: hypothesis likes to repeat itself."""
         return options[(dice.below(len(options)) + len(self.said)) % len(options)]
 
     def picked(self, dice: _Dice, most: int) -> list[bytes]:
-        """Return digests of some of what was said, the recent before the old."""
+        """Return digests of some observations, the recent before the old."""
         recent = self.said[::-1]
         return [dice.pick(recent)[0].digest for _ in range(dice.below(most) + 1)]
 
@@ -396,10 +396,10 @@ class _Writer:
         return [o for o, _ in self.said if o.op in ops][::-1]
 
     def corrected(self, dice: _Dice) -> list[bytes]:
-        """Return what a correction names: what it saw standing, or less, or something else."""
+        """Return the names in a correction: the ones in effect, fewer, or others."""
         manner = dice.below(9)
         corrections, assertions = self.all_of(CORRECT), self.all_of(ASSERT)
-        if manner == 3:  # one that saw nothing
+        if manner == 3:  # one that knows no other
             return []
         if manner == 4:
             return [sha256(b"nobody said this").digest(), *(a.digest for a in assertions[: dice.below(3)])]
@@ -417,7 +417,7 @@ class _Writer:
         return named
 
     def withdrawn(self, dice: _Dice) -> list[Observation]:
-        """Return what a retraction names: the last word, another retraction, or anything."""
+        """Return the names in a retraction: the latest observation, another retraction, or any."""
         manner = dice.below(4)
         retractions = self.all_of(RETRACT)
         if manner == 1 and retractions:
@@ -428,7 +428,7 @@ class _Writer:
         return [by_digest[digest] for digest in dict.fromkeys(self.picked(dice, 2))]
 
     def marked(self, dice: _Dice, entity: Ref) -> list[bytes]:
-        """Return what a marker names: all markers of its entity, the last, those of others too, none, or anything."""
+        """Return the names in a marker: all markers of its entity, the last, those of others too, none, or any."""
         manner = dice.below(6)
         markers = [o.digest for o in self.all_of(DELETE, RESTORE) if o.entity == entity or manner == 3]
         if manner == 5 and self.said:

@@ -1,4 +1,4 @@
-"""Tellings: generated sets of observations and schemas of several entities, and the writes they come in."""
+"""Histories: generated sets of observations and schemas of several entities, and the writes that contain them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from woodrat.testing.laws import rules_for
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Observations and schemas about several entities, in the order in which they were said."""
+    """Observations and schemas about several entities, in the order of writing."""
 
     said: tuple[Observation | Schema, ...]
-    """Distinct ones; what they name may be missing."""
+    """Distinct ones; the ones they name may be missing."""
 
     def __repr__(self) -> str:
         return "Telling:\n" + "\n".join(map(_told, self.said))
@@ -48,7 +48,7 @@ _POLICIES: Final = tuple(POLICIES.values())
 
 @st.composite
 def tellings(draw: st.DrawFn, size_max: int = 6) -> Telling:
-    """Return tellings of up to three things that may be joined and parted, of others, relations and schemas.
+    """Return histories of up to three things that may be joined and split, of others, relations and schemas.
 
     `size_max` bounds the observations of the things and, by itself, those of the others and of the relations.
     """
@@ -85,7 +85,7 @@ _EDGES: Final = (
 
 
 def _edges(draw: st.DrawFn, size_max: int) -> list[Observation]:
-    """Return what is said of `same_as` and of one other relation: asserted, deleted, restored, withdrawn."""
+    """Return observations of `same_as` and of one other relation: asserted, deleted, restored, withdrawn."""
     said: list[Observation] = []
     for _ in range(draw(st.integers(0, size_max))):
         edge = draw(st.sampled_from(_EDGES))

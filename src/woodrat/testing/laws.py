@@ -1,14 +1,14 @@
-"""Laws: what every merge policy must keep, tried on histories that lean to trouble.
+"""Laws: the laws of every merge policy, checked on adversarial histories.
 
     from woodrat.testing.laws import check_policy
     check_policy(my_policy)
 
-A check that fails raises AssertionError with the law, what was found, and the smallest history that shows it. The
+A failing check raises AssertionError with the law, the result, and the smallest failing history. The
 laws by themselves are plain functions of a history, for tests that bring their own: `order`, `increment`, `sticking`,
 `removal`, `repeatable`, `keeping`.
 
-A check runs in one process. A policy that reads the clock, the locale or the hash seed once and then keeps to it
-cannot be told from a pure one here; read its code too.
+A check runs in one process. A policy that reads the clock, the locale or the hash seed only once looks like a pure one
+here; read its code too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from woodrat.canon.form import Json
 from woodrat.canon.ids import Ref
 from woodrat.canon.order import order_key
 from woodrat.merge import BUILTIN, Policy, Shown, fold, known_policy, packed_state, snapshot
+from woodrat.merge.additive import Terms
 from woodrat.merge.by_key import ByKey
 from woodrat.merge.fold import MergeState
 from woodrat.merge.rules import Rules
-from woodrat.merge.terms import Terms
 from woodrat.records import dataclass
 from woodrat.state.observation import ASSERT, CORRECT, RETRACT, Observation, say, stored
 from woodrat.state.schema import parse_schema
@@ -52,7 +52,7 @@ FIELD: Final = "x"
 
 
 class KnownSet:
-    """What an incremental fold may ask, answered from the list of what was folded before."""
+    """The queries of an incremental fold, answered from the list of earlier observations."""
 
     def __init__(self, observations: Iterable[Observation] = ()) -> None:
         self._by_digest: dict[bytes, Observation] = {}
@@ -68,11 +68,11 @@ class KnownSet:
 
     @property
     def observations(self) -> list[Observation]:
-        """All of them, in the order in which they were added."""
+        """All of them, in the order of addition."""
         return list(self._by_digest.values())
 
     def add(self, observation: Observation) -> None:
-        """Take one more observation; a repetition changes nothing."""
+        """Add one more observation; a repetition changes nothing."""
         if observation in self:
             return
         self._by_digest[observation.digest] = observation
@@ -117,7 +117,7 @@ def grown(
 ) -> MergeState:
     """Return the merge state after these arrived one by one, each folded in as a ledger would.
 
-    Where `refolds` says so, everything that arrived is folded again instead, as after a batch.
+    If `refolds`, all arrivals are folded again instead, as after a batch.
     """
     state = fold.empty(members, rules)
     known = KnownSet()
@@ -140,9 +140,9 @@ def order(
     rules: Rules,
     elsewhere: Rules | None = None,
 ) -> None:
-    """The same set of observations has one state, whatever the order, batching and repetition of arrival.
+    """The same set of observations has one state, in any order, batching and repetition of arrival.
 
-    `elsewhere` has the same schema and the policies of another process, in which the second arrival is folded.
+    `elsewhere` has the same schema and the policies of another process, which folds the second arrival.
     """
     whole = fold.fold(history.observations, history.members, rules)
     for arrival, here in ((one, rules), (two, elsewhere or rules)):
@@ -153,7 +153,7 @@ def order(
 
 
 def increment(history: History, arrival: Sequence[Observation], rules: Rules) -> None:
-    """Folding one more observation in equals folding everything again, and leaves what was kept before as it was."""
+    """Folding one more observation equals folding everything again, and leaves the stored state unchanged."""
     state = fold.empty(history.members, rules)
     known = KnownSet()
     for observation in arrival:
@@ -208,18 +208,18 @@ def keeping(history: History, rules: Rules) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Correcting:
-    """A field to correct, and what is said about it before and after."""
+    """A field to correct, and the observations before and after."""
 
     history: History
-    """What was said before; no markers."""
+    """Earlier observations; no markers."""
     name: str
     """The field."""
     values: tuple[Json, Json]
     """A and B of A→B→A; both fit the field."""
     tail: Sequence[tuple[Json, str, int]]
-    """Value, time and priority of assertions that come later."""
+    """Value, time and priority of later assertions."""
     clock: str
-    """What the editor's clock says."""
+    """The editor's clock."""
     priority: int
     """The editor's priority."""
 
@@ -231,7 +231,7 @@ def sticking(case: Correcting, rules: Rules) -> None:
     policy = rules.policy(name)
     said = list(history.observations)
     original: Observation | None = None
-    if isinstance(policy, Terms):  # its corrections stand in for one original
+    if isinstance(policy, Terms):  # its corrections replace one original
         original = _claim(member, name, ASSERT, values[1], "original", clock=MOMENTS[1])
         said.append(original)
 
@@ -245,9 +245,9 @@ def sticking(case: Correcting, rules: Rules) -> None:
     def correction(
         stated: Json, *more: Observation, clock: str = case.clock, priority: int = case.priority
     ) -> Observation:
-        """Correct the field, naming what stands and, in a collection, taking out all else that anyone put in.
+        """Correct the field, naming the corrections in effect and, in a collection, removing all other elements.
 
-        Also what is out already: the correction that took it out may be withdrawn, and this one is to hold then too.
+        Also elements that are out already: their correction may be withdrawn, and this one must hold then too.
         """
         state = fold.fold([*said, *more], history.members, rules)
         others: list[Json] = []
@@ -270,21 +270,21 @@ def sticking(case: Correcting, rules: Rules) -> None:
     first = correction(a)
     held = value(first)
     if isinstance(policy, ByKey):
-        # Members that nobody corrects stay as they are: what the correction states is all it has to hold.
+        # Members without a correction stay: only the stated ones have to hold.
         expected = held if held is not None and _part(policy, held, a) == _part(policy, form.serialise(a), a) else b""
     elif policy.removes:
         expected = form.serialise(sorted(_distinct(a), key=order_key))
     elif original is None:
         expected = form.serialise(a)
     else:
-        # Corrected to what it says anyway, an original counts as before; alone and corrected, as if it had said so.
+        # A correction to the same value counts like the original; alone and corrected, like stating the value directly.
         same = correction(b)
         assert value(same) == value(), fail("correcting a claim to its own value changed the field", same)
         lone, plain = _claim(member, name, ASSERT, b, "original"), _claim(member, name, ASSERT, a, "original")
         stand_in = _claim(member, name, CORRECT, a, "editor", clock=case.clock, replaces=[lone.digest])
         got, want = (_field(fold.fold(o, [member], rules), rules, name) for o in ([lone, stand_in], [plain]))
         assert got and want and form.serialise(got.value) == form.serialise(want.value), _broken(
-            "sticking", "a correction did not stand in for its original", [lone, stand_in]
+            "sticking", "a correction did not replace its original", [lone, stand_in]
         )
         expected = held or b""
     assert held == expected, fail(f"a correction does not hold: the field shows {_text(held)}", first)
@@ -336,9 +336,9 @@ def sticking(case: Correcting, rules: Rules) -> None:
         ((end,), (first, second), None, "withdrawing the end of a chain did not revive the one before"),
         ((end, start), (first, second), b, "withdrawing the end and the start of a chain lost its middle"),
         ((end, middle), (first,), None, "withdrawing the last two of a chain did not revive the first"),
-        ((end, middle, start), (), None, "withdrawing all corrections did not revive what was there before"),
+        ((end, middle, start), (), None, "withdrawing all corrections did not revive the earlier value"),
     ):
-        # Under by_key each correction of a chain holds what it alone states; what it has in common with none is aside.
+        # Under by_key each correction of a chain holds its own members; common ones are left out.
         now, then = value(*chain, *withdrawn), value(*as_if)
         alike = now == then if stated is None else _part(policy, now, stated) == _part(policy, then, stated)
         assert alike, fail(f"{problem}: {_text(now)}", *chain, *withdrawn)
@@ -387,7 +387,7 @@ def removal(history: History, element: Json, other: Json, rules: Rules) -> None:
 
 
 def check_order(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Refute that arrival order, batching and repetition do not show, or find nothing."""
+    """Check that arrival order, batching and repetition do not show."""
 
     def law(data: st.DataObject, fresh: Fresh) -> None:
         history = data.draw(histories(policy))
@@ -398,7 +398,7 @@ def check_order(policy: Policy, examples: int = 200, *, shrink: bool = True) -> 
 
 
 def check_increment(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Refute that folding one more in equals folding everything again, or find nothing."""
+    """Check that folding one more observation equals folding everything again."""
 
     def law(data: st.DataObject, fresh: Fresh) -> None:
         history = data.draw(histories(policy))
@@ -408,7 +408,7 @@ def check_increment(policy: Policy, examples: int = 200, *, shrink: bool = True)
 
 
 def check_sticking(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Refute that corrections hold until corrected or withdrawn, or find nothing."""
+    """Check that corrections hold until corrected or withdrawn."""
 
     def law(data: st.DataObject, fresh: Fresh) -> None:
         sticking(data.draw(correctings(policy)), fresh())
@@ -417,7 +417,7 @@ def check_sticking(policy: Policy, examples: int = 200, *, shrink: bool = True) 
 
 
 def check_removal(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Refute that elements can be taken out, or find nothing; holds of itself for a policy without removals."""
+    """Check that elements can be removed; trivially true for a policy without removals."""
     if not policy.removes:
         return
 
@@ -431,7 +431,7 @@ def check_removal(policy: Policy, examples: int = 200, *, shrink: bool = True) -
 
 
 def check_repeatable(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Refute that asking again gives the same answer, or find nothing."""
+    """Check that a repeated call gives the same answer."""
 
     def law(data: st.DataObject, fresh: Fresh) -> None:
         repeatable(data.draw(histories(policy)), fresh())
@@ -440,7 +440,7 @@ def check_repeatable(policy: Policy, examples: int = 200, *, shrink: bool = True
 
 
 def check_keeping(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Refute that merge state can be put away and read back, or find nothing."""
+    """Check that merge state can be packed and unpacked."""
 
     def law(data: st.DataObject, fresh: Fresh) -> None:
         keeping(data.draw(histories(policy)), fresh())
@@ -449,9 +449,9 @@ def check_keeping(policy: Policy, examples: int = 200, *, shrink: bool = True) -
 
 
 def check_policy(policy: Policy, examples: int = 200, *, shrink: bool = True) -> None:
-    """Try all laws on a policy, built in or your own; AssertionError says which one it breaks, and how.
+    """Check all laws on a policy, built-in or your own; AssertionError names the broken law, and how.
 
-    With `shrink` a failure is told by a small history, which takes a few seconds to find.
+    With `shrink` a failure is reported with a small history, which takes a few seconds to find.
     """
     for check in (check_repeatable, check_order, check_increment, check_sticking, check_removal, check_keeping):
         check(policy, examples, shrink=shrink)
@@ -465,7 +465,7 @@ def correctings(draw: st.DrawFn, policies: Policy | Mapping[str, Policy]) -> Cor
     name = draw(st.sampled_from(sorted(by_field)))
     claims = claims_of(by_field[name]).filter(lambda value: value not in MISFITS)
     a, b = draw(claims), draw(claims)
-    # A collection corrected from nothing to nothing states nothing; saying so again is the same fact.
+    # A correction of an empty collection to an empty one states nothing; repeating it is the same fact.
     assume(not by_field[name].removes or form.serialise(a) != form.serialise(b))
     clocks, priorities = st.sampled_from(MOMENTS), st.sampled_from((0, 9, -9))
     tail = draw(st.lists(st.tuples(claims, clocks, priorities), max_size=3))
@@ -473,11 +473,11 @@ def correctings(draw: st.DrawFn, policies: Policy | Mapping[str, Policy]) -> Cor
 
 
 Fresh = Callable[[], Rules]
-"""Gives rules with a copy of the policy that remembers nothing, as a new process would have."""
+"""Makes rules with a fresh copy of the policy, as a new process would have."""
 
 
 def _try(policy: Policy, law: Callable[[st.DataObject, Fresh], None], examples: int, shrink: bool) -> None:
-    """Run a law on generated data; whatever goes wrong in the policy leaves as AssertionError."""
+    """Check a law on generated data; any exception in the policy becomes an AssertionError."""
     rules = rules_for(policy)
 
     def fresh() -> Rules:
@@ -577,7 +577,9 @@ def _has(collection: Json, element: Json, policy: Policy) -> bool:
 
 
 def _part(policy: Policy, value: bytes | None, stated: Json) -> bytes | None:
-    """Return of the value of a field what a claim states: under `by_key` which objects are in, and its members."""
+    """Return the part of a field's value that a claim states: under `by_key` the objects that are in, and their
+    members.
+    """
     if value is None or not isinstance(policy, ByKey):
         return value
     members: dict[Json, Any] = {policy.removal_of(each): each for each in _list(stated)}

@@ -52,7 +52,7 @@ THING_2: Final[dict[str, Any]] = {
         "best": {"type": "integer", "x-woodrat-merge": "max"},
     },
 }
-"""Another version of it: one field merges otherwise, another no longer takes all it took."""
+"""Another version: one field merges otherwise, another accepts fewer values."""
 
 
 def ledger_on(
@@ -63,7 +63,7 @@ def ledger_on(
     policies: Iterable[Policy] = (),
     strict: bool | str = False,
 ) -> Ledger:
-    """Return a ledger on an engine, on a fixed clock unless another is given."""
+    """Return a ledger on an engine, with a fixed clock by default."""
     return Ledger(
         engine,
         tenant=tenant,
@@ -115,7 +115,7 @@ def spelled(value: object) -> bytes:
 
 
 def log_of(engine: Engine, tenant: str = "t") -> dict[str, Any]:
-    """Return a tenant's whole log, and what is claimed of it, as plain JSON."""
+    """Return a tenant's whole log, and its claims, as plain JSON."""
     with engine.view(TenantId(tenant)) as view:
         head = view.head()
         return {
@@ -131,11 +131,11 @@ def log_of(engine: Engine, tenant: str = "t") -> dict[str, Any]:
 def indexes_of(
     engine: Engine, tenant: str, keys: Iterable[tuple[str, str]] = (), policies: Mapping[str, Policy] = BUILTIN
 ) -> Any:
-    """Return what an engine keeps beside a tenant's log: merge state, identifying values, receipts of these keys."""
+    """Return an engine's data beside a tenant's log: merge state, identifying values, receipts of these keys."""
     with engine.view(TenantId(tenant)) as view:
         head = view.head().position
         refs = view.entities(None, head)
-        # Rules change where a schema stands; between two of them, what is kept at one moment is asked for once.
+        # Rules change at schemas; between two of them, one query per moment is enough.
         changes = [entry.position for entry in view.entries(kinds={"schema"})]
         kept = {}
         for first, last in zip([BEFORE_ALL, *changes], [*(change - 1 for change in changes), head], strict=True):
@@ -158,7 +158,7 @@ def indexes_of(
 
 
 def shared_values(view: View, type: str | None = None) -> list[tuple[str, str, str, list[Ref]]]:
-    """Return every (type, rule, value) that several entities were said to have, sorted, with the entities by key."""
+    """Return every (type, rule, value) that several entities share, sorted, with the entities by key."""
     found: dict[tuple[str, str, str], list[Ref]] = {}
     for row, _ in view.scan(identifying_values.SHARING):
         entity_type, rule, value, key = (name.decode() for name in row[:-1].split(b"\0"))
@@ -180,12 +180,12 @@ def position_of(engine: Engine, tenant: str = "t") -> int:
 
 
 def kept_of(view: View, ref: Ref, through: int, policies: Mapping[str, Policy] = BUILTIN) -> Kept | None:
-    """Return the merge state kept of a fold under the rules in force at a position."""
+    """Return the stored merge state of a fold under the rules in force at a position."""
     return view.kept(ref, through, Reader(view, AsOf(through), policies).rules(ref.type))
 
 
 def fold_at(view: View, members: Sequence[Ref], rules: Rules, through: int) -> MergeState:
-    """Return the merge state of these entities from nothing but their observations."""
+    """Return the merge state of these entities from their observations alone."""
     found = (s.observation for ref in members for s in view.observations(ref.digest, BEFORE_ALL, through))
     return fold.fold(found, members, rules)
 

@@ -4,8 +4,8 @@
     def test_loans_are_decided_as_before(woodrat_replay):
         woodrat_replay(approve)
 
-Each run is a case of its own, named by its id. The ledger is opened for reading alone, while tests are collected.
-pytest finds the plugin by itself where Woodrat is installed; nothing of the ledger is loaded until a test asks for it.
+Each run is a separate case, named by its id. The ledger is opened read-only, while tests are collected. pytest finds
+the plugin by itself where Woodrat is installed; no part of Woodrat's ledger is loaded until a test needs it.
 """
 
 from __future__ import annotations

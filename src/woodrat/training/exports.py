@@ -1,8 +1,7 @@
 """Exports: that rows for training left the ledger, as the log says it.
 
-The record is an `audit_event`: what was asked for, at which position, and the digest of the bytes. It lists no runs.
-The same question asked of the same position has the same rows, so whether a run is among them is asked again, of that
-run.
+The record is an `audit_event`: the arguments, the position, and the digest of the bytes. It lists no runs. The same
+arguments at the same position give the same rows, so whether they include a run can be checked for that run alone.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ class Exported(Record):
     flavour: str
     """`trl` or `openai`."""
     rows: int
-    """How many rows were written."""
+    """Number of rows."""
     runs: int
-    """How many runs they are from."""
+    """Number of their runs."""
     position: int
     """The position of the log it was read at."""
     left_out: tuple[LeftOut, ...]
-    """Runs that were asked for and no row was made of, each with the reason; the first of them, if they are many."""
+    """Requested runs without a row, each with the reason; the first of them, if they are many."""
     left_out_count: int
-    """How many there are."""
+    """Number of rows."""
     out: str | None
     """The file, where it was given as a path."""
     sha256: str
@@ -59,7 +58,7 @@ class Export(Record):
     """An export with rows of runs that depend on the subject of the question."""
 
     id: str
-    """The `audit_event` that says so, as a reference."""
+    """The reference of its `audit_event`."""
     kind: str
     """`sft`, `dpo`, `kto` or `process-rl`."""
     flavour: str
@@ -73,13 +72,13 @@ class Export(Record):
     as_of: int
     """The position it was read at."""
     out: str | None
-    """Name of the file, where there was one."""
+    """Name of the file, if any."""
     sha256: str | None
     """Digest of the bytes written, in hex."""
     rows: int | None
-    """How many rows there are."""
+    """Number of rows."""
     leaning: int
-    """How many of them are made of such runs."""
+    """Number of rows from these runs."""
     runs: tuple[str, ...]
     """These runs."""
 
@@ -102,7 +101,7 @@ def export_event(
     metadata: bool,
     file_name: str | None,
 ) -> dict[str, Any]:
-    """Return the record by which the log says that rows were exported, ready to be stored."""
+    """Return the record of an export for the log."""
     details = {
         "log": log,
         "position": exported.position,

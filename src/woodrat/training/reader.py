@@ -1,7 +1,7 @@
 """Training: rows for training a model, streamed from the runs of a ledger as of one moment.
 
-Runs that lean on observations which were withdrawn or erased since are left out and listed. Rows come in the order in
-which the log heard of their runs, but for the few that `_arranged` moves to the front.
+Runs that depend on observations that were withdrawn or erased since are excluded and listed. Rows are in the order in
+which the log received their runs, except for a few that `_arranged` moves to the front.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 NOTHING_EXPORTED = "Nothing was exported."
 LEFT_OUT_MAX: Final = 10_000
-"""How many of the runs that were left out an export lists; all of them are counted."""
+"""Most excluded runs that an export lists; all of them are counted."""
 SIBLINGS_MAX: Final = 16
-"""How many good runs of the same input a bad one is compared with."""
+"""Most good runs of the same input that a bad one is compared with."""
 HELD_BYTES: Final = 4 * 1_048_576
-"""How much is held back before the first row is written; readers that infer columns look at 10 MiB or more."""
+"""Bytes held back before the first row is written; readers that infer columns look at 10 MiB or more."""
 
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
@@ -95,7 +95,7 @@ def export(
 
 
 def _line(row: Row) -> str:
-    """Return a row as one line for every reader, including those that accept other line separators than a newline."""
+    """Return a row as one line for every reader, including those that treat other characters as newlines."""
     return json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
@@ -112,7 +112,7 @@ class Course:
         only: Iterable[str] | None = None,
     ) -> None:
         self._only = only
-        """The runs to look at; all of them when left out."""
+        """The runs to consider; default: all."""
         self._run_reader = run_reader
         self._asked = asked
         self._kind = kind
@@ -158,7 +158,7 @@ class Course:
     def _lesson(self, record: RunRecord) -> Lesson | LeftOut:
         gone = self._standing.fallen(record)
         if gone:
-            return LeftOut(record.id, "it leans on observations that were withdrawn or erased", gone)
+            return LeftOut(record.id, "it depends on observations that were withdrawn or erased", gone)
         return training_rows.lesson(record, self._tools.of(record))
 
     def _sft(self, record: RunRecord) -> Iterator[Row | LeftOut]:
@@ -194,7 +194,7 @@ class Course:
         if good is not None:
             yield training_rows.pair_row(good, found, self._flavour, self._pair_by)
         elif siblings and record.preferred is None:
-            yield LeftOut(record.id, f"the good runs of the same {self._pair_by} were left out themselves")
+            yield LeftOut(record.id, f"the good runs of the same {self._pair_by} were excluded themselves")
 
     def _process(self, record: RunRecord) -> Iterator[Row | LeftOut]:
         if not record.judgements:
@@ -207,13 +207,13 @@ class Course:
         yield training_rows.process_row(found, self._nearest(found, siblings))
 
     def _siblings(self, record: RunRecord) -> list[str]:
-        """Return the good runs that a bad one can be paired with, the first ones in the log."""
+        """Return the good runs that can be paired with a bad one, the first ones in the log."""
         assert self._good is not None
         key = training_rows.pair_key(record, self._pair_by)
         return [] if key is None else self._good.get(key, [])[:SIBLINGS_MAX]
 
     def _nearest(self, found: Lesson, siblings: Iterable[str]) -> Lesson | None:
-        """Return the good run that goes along with a bad one for longest."""
+        """Return the good run with the longest common beginning with a bad one."""
         best: tuple[int, Lesson] | None = None
         for id in siblings:
             record = self._run_reader.find(id)
@@ -228,13 +228,13 @@ class Course:
 
 
 class _Standing:
-    """Which observations still stand."""
+    """The live observations."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     def fallen(self, record: RunRecord) -> tuple[str, ...]:
-        """Return the observations a run leaned on that were withdrawn or erased since, sorted."""
+        """Return the withdrawn or erased observations that a run depends on, sorted."""
         places = {(read.log, read.as_of) for read in record.reads}
         if record.basis is not None:
             places.add((record.basis.get("log"), record.basis.get("position")))
@@ -242,7 +242,7 @@ class _Standing:
         return tuple(sorted(id for id in record.observations if not self._stands(id, here=known)))
 
     def _stands(self, id: str, *, here: bool) -> bool:
-        """Return True if an observation is live; one that only another log holds counts as live."""
+        """Return True if an observation is live; an observation of another log counts as live."""
         view, through = self._reader.view, self._reader.asof.position
         found = view.observation(id)
         if found is None or found.position > through:
@@ -295,8 +295,8 @@ class _ToolShed:
 def _arranged(rows: Callable[[], Iterator[Row]], again: Callable[[], Iterator[Row]]) -> Iterator[Row]:
     """Yield rows so that a reader which infers columns from the beginning of a file takes all of it.
 
-    Such a reader (Hugging Face's `datasets`) keeps messages as they are once it has met two with different keys. If
-    the rows held back have messages of one shape only, the first later row of another shape comes before them.
+    Such a reader (Hugging Face's `datasets`) keeps messages unchanged once it has met two with different keys. If the
+    rows held back have messages of one shape only, the first later row with another shape is moved before them.
     """
     coming = rows()
     held: list[Row] = []
@@ -331,7 +331,7 @@ def _arranged(rows: Callable[[], Iterator[Row]], again: Callable[[], Iterator[Ro
 
 
 def _columns(row: Row) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the messages in a row, by where they stand."""
+    """Yield the messages in a row, by their place."""
     for name, value in row.items():
         inner = value.get("messages") if isinstance(value, dict) else value
         if isinstance(inner, list) and inner and isinstance(inner[0], dict) and "role" in inner[0]:
@@ -339,7 +339,7 @@ def _columns(row: Row) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def _vary(held: list[Row], column: str) -> None:
-    """Say of one call among messages of a single shape that nothing was said with it: a second shape, same meaning."""
+    """Add an empty text to one call among messages of a single shape: a second shape with the same meaning."""
     for row in held:
         for name, messages in _columns(row):
             for message in messages:
@@ -364,7 +364,7 @@ def _opened(out: Any) -> Iterator[tuple[Callable[[str], object], str | None]]:
         problem = f"expected a path or a file, got {shown(out)}"
         raise Refused([Fault("out", problem, "Send the path of a file, or an open one.")], NOTHING_EXPORTED)
     path = os.fspath(out)
-    # What is no plain file (a pipe, a device) cannot be put in place of another.
+    # a pipe or a device cannot be replaced atomically
     partial = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.part"
     try:
         # Closed below, before it is put in place.
@@ -400,14 +400,14 @@ def leaning_exports(
     runs: Iterable[str],
     leans: Callable[[RunRecord], bool],
 ) -> Iterator[Export]:
-    """Yield the exports with rows of runs that leaned on something by then, by position; `traces` holds the exports."""
+    """Yield exports with rows of runs that depended on something by then, by position; `traces` holds the exports."""
     named = list(runs)
     for entry in traces.entries(exports.EXPORTS) if named else ():
         assert entry.body is not None
         body: Any = form.decode(entry.body)
         details = body["fields"].get("details")
         if not isinstance(details, dict) or here(view, details.get("log"), details.get("position")) is None:
-            continue  # it was made from another log, whose positions are not ours
+            continue  # it was made from another log, with other positions
         count, used = _rows_made_of(view, policies, entry, details, named, leans)
         if count:
             yield Export(
@@ -443,13 +443,13 @@ def _rows_made_of(
         training_rows.check(details.get("kind"), details.get("flavour"), pair_by)
         asked = run_lists.ask_runs(**{name: filters.get(name) for name in exports.FILTERS})
     except Refused:
-        return 0, ()  # an event somebody else wrote under this name
+        return 0, ()  # an event by another writer under this name
     run_reader = RunReader(Reader(view, AsOf(position, effective), policies))
     records = [record for id in runs if (record := run_reader.find(id)) is not None and leans(record)]
     concerned = {record.id for record in records}
     among = set(concerned)
     if details["kind"] in (DPO, PROCESS):
-        # Whom a run is paired with depends on the runs alone that have the same key.
+        # The pair of a run depends only on the runs with the same key.
         for record in records:
             among.update(_runs_like(run_reader, record, pair_by))
     count = 0

@@ -43,14 +43,14 @@ FLAVOURS: Final = (TRL, OPENAI)
 INPUT: Final = "input"
 """Default key for pairing runs."""
 PAIR_FIELDS: Final = ("query", "subject", "conversation")
-"""Names that stand for a field of a run, and not for an attribute."""
+"""Names of fields of a run; any other name is an attribute."""
 
 TOOL_NAME_MAX: Final = 64
 """Longest name of a tool that OpenAI takes."""
 
 _NO_NAME: Final = re.compile("[^A-Za-z0-9_-]")
 _SHOW_TOOL: Final[Mapping[str, Any]] = {
-    "description": "Read what is believed about an entity.",
+    "description": "Read the state of an entity.",
     "parameters": {
         "type": "object",
         "properties": {"ref": {"type": "string"}, "as_of": {"type": "integer"}},
@@ -81,19 +81,19 @@ def check(kind: object, flavour: object, pair_by: object = INPUT) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut(Record):
-    """A run that no row was made of, although it was asked for."""
+    """A requested run without a row."""
 
     run: str
     """The run."""
     reason: str
     """Why, in a clause."""
     observations: tuple[str, ...] = ()
-    """The observations it leaned on that no longer stand."""
+    """The withdrawn or erased observations it depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A run that rows can be made of."""
+    """A run that can become rows."""
 
     record: RunRecord
     """Its record."""
@@ -102,11 +102,11 @@ class Lesson:
     after: tuple[Message, ...]
     """The messages after it: the result of a call, the user's last words."""
     tools: Tools
-    """The tools that its models were offered, and the called ones."""
+    """The tools offered to its models, and the called ones."""
 
     @property
     def label(self) -> bool | None:
-        """Whether its judges found it good or bad; none when they did not say, or differ."""
+        """Whether its judges found it good or bad; None when they did not say, or differ."""
         return label(self.record)
 
     @property
@@ -123,8 +123,8 @@ def label(record: RunRecord) -> bool | None:
 def pair_key(record: RunRecord, pair_by: str = INPUT) -> bytes | None:
     """Return the key that runs must share to be paired; None for a run without it.
 
-    `input` stands for the question, the subject and the inputs together; `query`, `subject` and `conversation` for one
-    of these; any other name for the attribute of that name.
+    `input` means the question, the subject and the inputs together; `query`, `subject` and `conversation` one of these;
+    any other name the attribute of that name.
     """
     if pair_by == INPUT:
         return digest("input", serialise([record.query, record.subject, dict(record.inputs)]))
@@ -171,7 +171,7 @@ def _unfit(record: RunRecord) -> str | None:
     if not is_whole(record) or any(
         _is_cut(value) for value in (*marks, *(decision.chosen for decision in record.decisions))
     ):
-        return "its recorder could not keep what was said whole"
+        return "its recorder could not keep the whole text"
     return None
 
 
@@ -265,7 +265,7 @@ def preferred_row(lesson: Lesson, flavour: str) -> Row | LeftOut:
         return LeftOut(lesson.record.id, "there is no answer to compare with the preferred one")
     chosen, rejected = spoken(better.preferred), spoken(lesson.record.answer)
     if chosen == rejected:
-        return LeftOut(lesson.record.id, "the preferred answer is the one it gave")
+        return LeftOut(lesson.record.id, "the preferred answer equals its own")
     sides = [(Message(ASSISTANT, text),) for text in (chosen, rejected)]
     return _pair(lesson.messages[:-1], sides[0], sides[1], lesson.tools, [lesson], flavour)
 
@@ -274,27 +274,27 @@ def pair_row(good: Lesson, bad: Lesson, flavour: str, pair_by: str = INPUT) -> R
     """Return the first turn in which a good and a bad run differ, after their common beginning.
 
     Runs of the same input that diverge at a tool's result or a user's message make no row: nobody chose that. Runs of
-    one task make one all the same: the prompt then goes on to the good run's next choice, and each side is the rest of
-    its conversation, for OpenAI one turn of it.
+    one task may begin with the same turn: the prompt then extends to the good run's next choice, and each side is the
+    rest of its conversation, for OpenAI one turn of it.
     """
     shared = shared_messages(good, bad)
     tools = joined([good.tools, bad.tools])
     ours, theirs = good.messages[shared:], bad.messages[shared:]
     if not ours or not theirs:
-        return LeftOut(bad.record.id, f"it did what {good.record.id} did")
+        return LeftOut(bad.record.id, f"it did the same as {good.record.id}")
     if ours[0].role == theirs[0].role == ASSISTANT:
         return _pair(good.messages[:shared], ours[:1], theirs[:1], tools, [good, bad], flavour)
     other = next(each[0].role for each in (ours, theirs) if each[0].role != ASSISTANT)
-    what = "what a tool returned" if other == TOOL else f"what the {other} said"
+    what = "a tool's result" if other == TOOL else f"a message of the {other}"
     if pair_by == INPUT:
-        return LeftOut(bad.record.id, f"it parts from {good.record.id} at {what}, not at a choice")
+        return LeftOut(bad.record.id, f"it differs from {good.record.id} at {what}, not at a choice")
     ahead, behind = (_next_choice(each) for each in (ours, theirs))
     prompt = (*good.messages[:shared], *ours[:ahead])
     # OpenAI takes one turn on each side.
     end = None if flavour == TRL else 1
     chosen, rejected = ours[ahead:][:end], theirs[behind:][:end]
     if len(chosen) == len(rejected) and all(one.same(other) for one, other in zip(chosen, rejected, strict=True)):
-        return LeftOut(bad.record.id, f"it answered what {good.record.id} answered")
+        return LeftOut(bad.record.id, f"it gave the same answer as {good.record.id}")
     return _pair(prompt, chosen, rejected, tools, [good, bad], flavour)
 
 
@@ -379,7 +379,7 @@ def _assistant_steps(messages: Sequence[Message]) -> list[tuple[str, frozenset[s
 
 
 def _metadata(kind: str, lessons: Sequence[Lesson]) -> dict[str, Any]:
-    """Return the origin of a row. Every row has the same keys and types, and none that could be taken for a date."""
+    """Return the origin of a row. Every row has the same keys and types, and none that could be parsed as a date."""
     return {
         "kind": kind,
         "runs": [lesson.record.id for lesson in lessons],

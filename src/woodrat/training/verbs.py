@@ -1,4 +1,4 @@
-"""The verb `export training`: rows leave the ledger, and the log says so."""
+"""The verb `export training`: exports rows, and records the export in the log."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ def export_training(
 ) -> Exported:
     """Write the rows of the runs that fit `filters` (`exports.FILTERS`), and store that they were exported.
 
-    Nothing is stored without `store`, where something stands in for the log, or on a ledger that is open for reading
-    alone.
+    Nothing is stored without `store`, if a stand-in replaces the log, or on a read-only ledger.
     """
     asked = ask_runs(**filters)
     with open_runs(context) as run_reader:
@@ -81,9 +80,9 @@ def record(
     pair_by: str = rows.INPUT,
     metadata: bool,
 ) -> str:
-    """Store the event that says that rows of a log were exported, and return its reference."""
+    """Store the event that records an export of rows, and return its reference."""
     id = fresh_id(clock, "exp_")
-    # The folder says more of a machine than of the export.
+    # the folder describes the machine rather than the export
     file_name = None if exported.out is None else os.path.basename(exported.out) or exported.out
     named = None if pair_by == rows.INPUT else pair_by
     event = export_event(

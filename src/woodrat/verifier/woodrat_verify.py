@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""woodrat-verify: check a Woodrat capsule, proof or checkpoint offline, and say in plain words what is proven.
+"""woodrat-verify: check a Woodrat capsule, proof or checkpoint offline, and report in plain words what is proven.
 
     woodrat-verify FILE --key VKEY [--checkpoint NOTE] [--strict] [--json]
 
 This file stands alone: Python 3.9 or newer and its standard library are all it needs. It imports nothing of Woodrat,
-and follows docs/formats/capsule.md item by item: the names G1, B2, F3, S5, R7, D8 … are those of that page. VKEY is the
+and follows docs/formats/capsule.md item by item: the names G1, B2, F3, S5, R7, D8 … are from that page. VKEY is the
 verifier key you had from the operator by a way you trust, as text or as a file: one that travels with a capsule proves
 nothing.
 
-The first word is PROVEN, CONSISTENT (the claim follows from what is shown; the parts that are hidden, cut, erased or
-not evaluated are named) or REFUSED. Exit code 0: proven or consistent. 1: refused, with a code and the record at
-fault, and with --strict also consistent. 2: the command line is wrong.
+The first word is PROVEN, CONSISTENT (the claim follows from the shown parts; the parts that are hidden, cut, erased or
+not evaluated are named) or REFUSED. Exit code 0: proven or consistent. 1: refused, with a code and the faulty record,
+and with --strict also consistent. 2: invalid command line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COLLECTIONS = ("union", "sum", "append")
 
 
 class Broken(Exception):
-    """What is wrong: a stable code, the record at fault, and a sentence."""
+    """A fault: a stable code, the faulty record, and a sentence."""
 
     def __init__(self, code: str, record: str, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ def broken(code: str, record: str, message: str) -> NoReturn:
 
 
 def spell(value: Any, depth: int = 0) -> str:
-    """Return the one spelling of a JSON value (RFC 8785)."""
+    """Return the canonical spelling of a JSON value (RFC 8785)."""
     if depth > DEPTH_MAX:
         raise ValueError("too deep")
     if value is None or value is True or value is False:
@@ -132,7 +132,7 @@ def is_zero(value: Any) -> bool:
 
 
 def hexed(value: Any, count: int) -> bytes | None:
-    """Return the bytes that lower-case hex spells, or None unless there are `count` of them."""
+    """Return the bytes of lower-case hex, or None unless there are `count` of them."""
     good = isinstance(value, str) and len(value) == 2 * count and re.fullmatch("[0-9a-f]*", value)
     return bytes.fromhex(value) if good else None
 
@@ -281,7 +281,7 @@ def _node(left: bytes, right: bytes) -> bytes:
 
 
 def _sides(start: int, end: int, size: int) -> list[bool]:
-    """Return, from the leaf up, whether each sibling on the way to the subtree start..end stands to its left."""
+    """Return, from the leaf up, whether each sibling on the path to the subtree start..end is on its left."""
     sides, low, high = [], 0, size
     while (low, high) != (start, end):
         half = 1
@@ -431,9 +431,11 @@ def read_entry(entry: Any, record: str, point: dict[str, Any]) -> dict[str, Any]
 
 
 def check_writes(entries: list[dict[str, Any]], size: int) -> None:
-    """G11: entries of one write belong together, writes do not overlap, and the log's clock goes on between them."""
+    """G11: entries of one write belong together, writes do not overlap, and the log's clock does not go back between
+    them.
+    """
     last: dict[str, Any] | None = None
-    end = 0  # the end of the last write, as far as it is known
+    end = 0  # the end of the last write, if known
     for entry in entries:
         if last is not None and entry["write"] == last["write"]:
             if (entry["log"], entry["recorded_at"]) != (last["log"], last["recorded_at"]):
@@ -621,7 +623,7 @@ Table = Dict[str, Callable[[Any], bool]]
 
 
 def shaped(value: Any, table: Table) -> bool:
-    """Say whether a value is an object with the members of a table and no others; `?` marks what may be left out."""
+    """Say whether a value is an object with exactly the members of a table; `?` marks optional ones."""
     if not isinstance(value, dict):
         return False
     for name, test in table.items():
@@ -718,7 +720,7 @@ BODIES: Dict[str, Table] = {
         **STEP,
         "stage": is_text,
         "mode": one_of("decide", "select"),
-        "chosen?": is_any,  # left out where it is null
+        "chosen?": is_any,  # omitted if null
         "default": is_boolean,
         "rule?": lambda value: is_text(value) or is_labels(value),
         "rationale?": is_text,
@@ -795,7 +797,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def occurs(value: Any, test: Callable[[Any], bool]) -> bool:
-    """Say whether anything in a value, itself included, passes a test."""
+    """Say whether any part of a value, itself included, passes a test."""
     if test(value):
         return True
     inner: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -824,7 +826,7 @@ def taken_out(value: Any, patterns: list[str]) -> Any:
 
 
 def compare(one: Any, other: Any, keys: list[str], hidden: list[str], again: bool) -> set[str] | None:
-    """Return why two recorded values are alike only as far as shown, an empty set if the same; None if not alike."""
+    """Return why two recorded values are alike only in their shown parts, an empty set if equal; None if not alike."""
     if same(one, other):
         return set()
     if again and (is_erased(one) or is_erased(other)):
@@ -951,7 +953,7 @@ SIZES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multiple
 
 
 def below(schema: dict[str, Any]) -> Iterator[Tuple[str, Any]]:
-    """Yield the subschemas that stand directly in one, with their keyword."""
+    """Yield the direct subschemas of a schema, with their keyword."""
     for keyword, value in schema.items():
         if keyword in HOLD_ONE:
             yield keyword, value
@@ -1062,7 +1064,7 @@ def fits(document: Any, field: str, value: Any, ready: Tuple[bool, bool] | None 
 
 
 def claim_fits(document: Any, field: str, body: Any, ready: Tuple[bool, bool]) -> bool | None:
-    """Say whether a claim on a field fits; one that only removes has no value to ask about."""
+    """Say whether a claim on a field fits; a claim that only removes has no value to check."""
     if field in body.get("fields", {}):
         return fits(document, field, body["fields"][field], ready)
     return True if ready[0] else None
@@ -1071,7 +1073,7 @@ def claim_fits(document: Any, field: str, body: Any, ready: Tuple[bool, bool]) -
 def applied(schema: Any, value: Any, defs: Any, steps: list[int], depth: int, whole: bool) -> bool:
     """Apply a known subschema to a value; every keyword is applied, so that steps are counted alike everywhere.
 
-    Under `not` and `oneOf` it is asked as a `whole`; elsewhere a merge asks for no `enum`.
+    Under `not` and `oneOf` it is checked as a `whole`; elsewhere a merge ignores `enum`.
     """
     steps[0] += 1
     if steps[0] > STEPS_MAX or depth > SUBSCHEMAS_DEEP_MAX:
@@ -1140,7 +1142,7 @@ NOT_SHOWN = "Not shown: a capsule cannot show that nothing else was stated, or t
 
 
 class Report:
-    """What a file was found to say so far: lines for people, and the parts that lower the verdict."""
+    """The result for a file so far: lines for people, and the parts that lower the verdict."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -1151,7 +1153,7 @@ class Report:
 
 
 def verify(data: bytes, key_text: str, against: str | None = None) -> Report:
-    """Check a file item by item and return what it says, or raise `Broken`."""
+    """Check a file item by item and return the report, or raise `Broken`."""
     report = Report()
     key = read_key(key_text)  # G1
     if not data.startswith(b"{"):
@@ -1188,7 +1190,7 @@ def verify(data: bytes, key_text: str, against: str | None = None) -> Report:
 
 
 def check_consistency(report: Report, document: Any, against: str | None, key: dict[str, Any]) -> None:
-    """G5: the newer tree goes on from the older one."""
+    """G5: the newer tree extends the older one."""
     old, new = read_checkpoint(document["from"], "from", key), read_checkpoint(document["to"], "to", key)  # G4
     if old["origin"] != new["origin"]:
         broken("origin", "to", f"it is of log {new['origin']}, and from is of log {old['origin']}")
@@ -1224,7 +1226,7 @@ def check_held(report: Report, ends: list[Any], against: str | None, key: dict[s
 
 
 class Capsule:
-    """A capsule being checked: its entries, its claim, and what has been found."""
+    """A capsule being checked: its entries, its claim, and the findings so far."""
 
     def __init__(self, report: Report, document: Any, point: dict[str, Any]) -> None:
         self.report, self.point, self.claim = report, point, document["claim"]
@@ -1238,13 +1240,13 @@ class Capsule:
         self.erasures = self.of_kind("erasure")
         self.observations = self.of_kind("observation")
         self.lineages: Dict[str, list[dict[str, Any]]] = {}
-        """What observations came from, by source and reading; filled once bodies are known to be sound."""
+        """Origins of observations, by source and reading; filled once bodies are known to be sound."""
         last_to_first = self.observations[::-1]  # the first of two counts
         self.by_name = {entry["name"]: entry for entry in last_to_first}
         self.by_id = {short(entry["name"]): entry for entry in last_to_first}
         self.joins: list[dict[str, Any]] | None = None
         self.groups: Dict[Any, set[str]] = {}
-        """Groups that were asked for, by entity, position and time."""
+        """Cache of groups, by entity, position and time."""
         self.placed: set[int] = set()
         """Positions of observations, schemas and entries of runs that have a place (B5)."""
 
@@ -1314,7 +1316,7 @@ class Capsule:
         return bool(body["log"] == blank["log"])
 
     def check_blanks(self) -> None:
-        """B2: an entry without content is one that an erasure here names."""
+        """B2: an entry without content is named by an erasure here."""
         for entry in self.entries:
             if entry["blank"]:
                 if not any(self.names(erasure, entry) for erasure in self.erasures):
@@ -1322,7 +1324,7 @@ class Capsule:
                 self.lower("erased", entry["position"])
 
     def check_again(self) -> None:
-        """B3: what was said again in the write of an erasure."""
+        """B3: entries rewritten in the write of an erasure."""
         first: Dict[int, int] = {}
         for erasure in self.erasures:
             first.setdefault(erasure["write"], erasure["position"])
@@ -1333,7 +1335,7 @@ class Capsule:
                 self.lower("again", entry["position"])
 
     def check_lineage(self) -> None:
-        """B4: where an observation came from is shown."""
+        """B4: the origin of an observation is shown."""
         for kind in ("interpretation.started", "interpretation.ended"):
             for entry in self.of_kind(kind):
                 self.lineages.setdefault("reading " + entry["body"]["interpretation"], []).append(entry)
@@ -1383,7 +1385,7 @@ class Capsule:
         self.placed.update(entry["position"] for entry in entries)
 
     def schema_in_force(self, type: str, through: int | None) -> dict[str, Any] | None:
-        """Return the highest schema of a type shown, at or below a position where one is given."""
+        """Return the highest shown schema of a type, at or below a position if one is given."""
         best = None
         for entry in self.of_kind("schema"):
             if entry["body"]["type"] != type or (through is not None and entry["position"] > through):
@@ -1399,7 +1401,7 @@ class Capsule:
         return self.joins
 
     def group(self, entity: str, through: int | None = None, effective: str | None = None) -> set[str]:
-        """Return the entities that `same_as` relations shown join with one, itself included."""
+        """Return the entities that shown `same_as` relations join with one, itself included."""
         asked = entity, through, effective
         if asked not in self.groups:
             shown = [e for e in self.relations() if through is None or e["position"] <= through or e["again"]]
@@ -1414,7 +1416,7 @@ def schema_rank(entry: dict[str, Any]) -> tuple[int, bytes]:
 
 
 def policy_of(schema: dict[str, Any] | None, field: str) -> Any:
-    """Return the merge policy of a field: a name, an object for the user's own, or None for what is no policy.
+    """Return the merge policy of a field: a name, an object for the user's own, or None if it is not a policy.
 
     The name of `{"by_key": member}` is `by_key:` and the member.
     """
@@ -1440,7 +1442,7 @@ def is_member_name(text: str) -> bool:
 
 
 def keyed_by(policy: Any) -> str | None:
-    """Return the member that tells objects apart under a policy; None under any other."""
+    """Return the member that identifies objects under a policy; None under any other."""
     return policy[len(BY_KEY) :] if isinstance(policy, str) and policy.startswith(BY_KEY) else None
 
 
@@ -1512,7 +1514,7 @@ def ref_of(body: Any) -> str:
 
 
 def lineage(capsule: Capsule, observation: dict[str, Any]) -> list[str]:
-    """Tell where an observation came from, as far as the capsule has it."""
+    """Report the origin of an observation, in the detail that the capsule has."""
     body, lines = observation["body"], []
     for entry in capsule.lineages.get("reading " + body.get("interpretation", ""), ()):
         lines.append(f"  {entry['record']}: {entry['kind']} {spell(entry['body'])}")
@@ -1545,7 +1547,7 @@ def check_observation(capsule: Capsule) -> None:
 
 
 def order(value: Any) -> Any:
-    """Return what JSON values are ordered by: null, false, true, numbers, text, arrays, objects."""
+    """Return the sort key of JSON values: null, false, true, numbers, text, arrays, objects."""
     if value is None or isinstance(value, bool):
         return ({None: 0, False: 1, True: 2}[value],)
     if isinstance(value, (int, float)):
@@ -1687,7 +1689,7 @@ class Fold:
         return True, found["value"], found["name"]
 
     def corrected(self) -> bool:
-        """Say whether a correction stands on the field."""
+        """Say whether a correction is in effect on the field."""
         gone = self.deleted()
         stating = [name for name, body in self.said.items() if self.states(body) and body["ref"] not in gone]
         return bool(self.standing(stating)[0])
@@ -1711,7 +1713,7 @@ class Fold:
         return bool(live), sorted(inside, key=order), None
 
     def _objects(self, stating: list[str]) -> tuple[bool, Any, str | None]:
-        """Merge objects told apart by a member: whether each is in, and each of its other members, by itself."""
+        """Merge objects identified by a member: whether each is in, and each of its other members, separately."""
         key = keyed_by(self.policy)
         fitting = [name for name in stating if self.fits(self.said[name])]
         spoken: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -1733,7 +1735,7 @@ class Fold:
         return any(self.live[name] for name in fitting), value, None
 
     def _settled(self, said: dict[str, Any]) -> list[Any]:
-        """Return what holds of what some claims say of one thing, in a list; an empty one where none of them counts."""
+        """Return the merged value of some claims about one thing, in a list; an empty list if none of them counts."""
 
         def corrects(by: str, name: str) -> bool:
             return by in said and self.said[by]["op"] == "correct"
@@ -1775,7 +1777,7 @@ def is_ref(text: str) -> bool:
 
 
 def same_as_ends(ref: str) -> list[str]:
-    """Return the two entities that a `same_as` relation joins; none for anything else."""
+    """Return the two entities that a `same_as` relation joins; None for other values."""
     type, _, key = ref.partition("/")
     try:
         ends: Any = json.loads(key) if type == "same_as" else None
@@ -1888,7 +1890,7 @@ def field_schema(capsule: Capsule) -> dict[str, Any] | None:
 
 
 def check_misfits(capsule: Capsule, said: list[Any], schema: Any, policy: Any) -> None:
-    """F5: the claims set aside are those that do not fit, as far as that can be evaluated."""
+    """F5: the claims set aside are those that do not fit, where that can be evaluated."""
     claim, field = capsule.claim, capsule.claim["field"]
     document = None if schema is None else schema["body"]["schema"]
     ready = readiness(document, field)
@@ -1909,7 +1911,7 @@ def check_misfits(capsule: Capsule, said: list[Any], schema: Any, policy: Any) -
 
 
 def check_value(capsule: Capsule, fold: Fold, policy: Any) -> str | None:
-    """F6: the observations merge to the value; return the one that set it, where it is one."""
+    """F6: the observations merge to the value; return the one that set it, if it is a single one."""
     value = capsule.claim["value"]
     there, found, winner = fold.value()
     own = not isinstance(policy, str)
@@ -1948,7 +1950,7 @@ class Run:
         for entry in capsule.observations:
             self.by_ref.setdefault(ref_of(entry["body"]), []).append(entry)
         self.folds: Dict[Tuple[str, int], Fold | None] = {}
-        """What was merged again so far, by entity and position; None where that cannot be."""
+        """Cache of merged values, by entity and position; None if it cannot be merged."""
         self.known: Dict[Any, Any] = {}
         """Which schemas are within their limits, which subschemas are evaluated, and which claims fit them."""
 
@@ -2030,7 +2032,7 @@ def check_steps(run: Run) -> None:
 
 
 def check_numbers(run: Run, owner: str) -> None:
-    """S5: every number up to the end's is that of a step shown, or was skipped, or what it wrote was erased."""
+    """S5: every number up to the end's belongs to a shown step, was skipped, or its write was erased."""
     ended = run.ended[0]
     if len(run.started) != 1:
         broken("steps", ended["record"], "its steps are numbered, and it begins more than once")
@@ -2083,13 +2085,13 @@ def is_one_step(first: dict[str, Any], entry: dict[str, Any]) -> bool:
 
 
 def check_ascending(run: Run) -> None:
-    """S7: one recorder in one thread numbers what it records at once in the order of the log."""
+    """S7: one recorder in one thread numbers simultaneous records in the order of the log."""
     if is_carried_on(run) or any("after" in entry["body"] for entry in run.entries):
         return
     last = -1
     for entry in run.entries:
         if entry["again"] or entry["merged"] or entry["kind"] in ("run.tool", "run.model", "run.judged"):
-            continue  # a call is recorded when it is over
+            continue  # a call is recorded at its end
         if entry["body"]["step"] < last:
             broken("steps", entry["record"], f"its number {entry['body']['step']} comes after {last}")
         last = entry["body"]["step"]
@@ -2119,13 +2121,13 @@ def fields_read(read: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_origins(capsule: Capsule) -> list[dict[str, Any]]:
-    """Return the origins of all decisions shown that are reads."""
+    """Return the origins of all shown decisions that are reads."""
     origins = [origin for entry in capsule.of_kind("run.decided") for origin in all_origins(entry)]
     return [origin for origin in origins if origin["kind"] == "read"]
 
 
 def named_ids(capsule: Capsule) -> set[str]:
-    """Return the ids of the observations that reads and origins shown name."""
+    """Return the ids of the observations that shown reads and origins name."""
     ids = {id for origin in read_origins(capsule) for id in origin.get("observations", ())}
     for read in capsule.of_kind("run.read"):
         for item in fields_read(read).values():
@@ -2135,7 +2137,7 @@ def named_ids(capsule: Capsule) -> set[str]:
 
 
 def place_run(run: Run) -> None:
-    """Give a place to what belongs to the run: its entries, what it wrote and read, and the schemas of that."""
+    """Give a place to everything of the run: its entries, its writes and reads, and the schemas of those."""
     capsule, ids = run.capsule, named_ids(run.capsule)
     entities = {origin["entity"] for origin in read_origins(capsule) if "entity" in origin}
     cited = [entry for entry in capsule.observations if short(entry["name"]) in ids]
@@ -2252,7 +2254,7 @@ def check_read(run: Run, read: dict[str, Any], field: str) -> None:
 
 
 def merged_again(run: Run, read: dict[str, Any]) -> Fold | None:
-    """Return the observations that a read saw, to be merged once more; None where they are not all shown."""
+    """Return the observations that a read saw, for merging again; None if they are not all shown."""
     body, capsule = read["body"], run.capsule
     if read["again"] or "effective" in body or is_foreign(run, read):
         return None
@@ -2271,7 +2273,7 @@ def merged_again(run: Run, read: dict[str, Any]) -> Fold | None:
 def check_merge(
     run: Run, read: dict[str, Any], field: str, schema: dict[str, Any] | None, policy: Any, hidden: list[str]
 ) -> None:
-    """R10: the observations shown merge to what was read."""
+    """R10: the shown observations merge to the recorded value."""
     position, fold = read["position"], merged_again(run, read)
     if fold is None:
         if isinstance(policy, str):
@@ -2375,7 +2377,7 @@ def check_elements(read: dict[str, Any], field: str, item: Any, policy: Any, cit
 
 
 def parts_of(element: Any, key: str | None) -> list[Any]:
-    """Return an element by itself; of an object told apart by a member its members, each with the object's text."""
+    """Return an element alone; of an object identified by a member its members, each with the object's text."""
     if key is None:
         return [element]
     if not isinstance(element, dict) or not is_text(element.get(key)):
@@ -2404,7 +2406,7 @@ def check_decision(run: Run, entry: dict[str, Any], shown: set[str]) -> None:
 
 
 def check_other_decision(run: Run, entry: dict[str, Any]) -> None:
-    """D1 to D9 of a decision that is not claimed: it does not contradict itself. What it lowers is not named."""
+    """D1 to D9 of a decision that is not claimed: it does not contradict itself. Parts that it lowers are not named."""
     body, parts = entry["body"], set(run.capsule.report.parts)
     rules = body.get("rules")
     if rules is not None and not is_cut(rules):
@@ -2419,7 +2421,7 @@ def refuse_decision(entry: dict[str, Any], message: str) -> NoReturn:
 
 
 def check_rules(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
-    """D1 to D8: the rules give what was chosen."""
+    """D1 to D8: the rules give the choice."""
     if "facts" not in entry["body"] or "facts_origin" not in entry["body"]:  # D1
         refuse_decision(entry, "it has rules and no facts")
     omitted = entry["body"].get("omitted", {})
@@ -2445,7 +2447,7 @@ def name_of(rule: Any, number: int) -> str:
 
 
 def check_rule(run: Run, entry: dict[str, Any], rule: Any, name: str) -> None:
-    """D3 to D6: the conditions of a rule are those of its `when`, and so is what came of them."""
+    """D3 to D6: the conditions of a rule are those of its `when`, and their results agree."""
     body, when, position = entry["body"], rule["when"], entry["position"]
     hidden, facts = run.hidden(entry), body["facts"]
     wanted: Dict[Tuple[str, str], Any] = {}
@@ -2565,7 +2567,7 @@ def not_evaluated(run: Run, position: int, reasons: set[str]) -> Any:
 
 
 def are_equal(one: Any, other: Any) -> bool | None:
-    """Say whether two values are the same, by their digests where they were cut; None where that cannot be said."""
+    """Say whether two values are the same, by their digests where they were cut; None if that is unknown."""
     digests = []
     for value in (one, other):
         if is_cut(value):
@@ -2576,7 +2578,7 @@ def are_equal(one: Any, other: Any) -> bool | None:
 
 
 def check_chosen(run: Run, entry: dict[str, Any], rules: list[Any]) -> None:
-    """D8: what was chosen is what the matching rules say, or the default."""
+    """D8: the choice follows from the matching rules, or is the default."""
     body = entry["body"]
     matched = [rule for rule in rules if rule["matched"]]
     if body["default"] is bool(matched):
@@ -2609,7 +2611,7 @@ def conditions_of(body: Any) -> list[Any]:
 
 
 def check_facts(run: Run, entry: dict[str, Any]) -> None:
-    """D9: conditions and facts say the same, of the same origin."""
+    """D9: conditions and facts agree, with the same origin."""
     body, hidden = entry["body"], run.hidden(entry)
     facts, origins = body.get("facts"), body.get("facts_origin")
     if is_cut(facts) or is_cut(origins) or is_cut(body.get("untried")):
@@ -2698,7 +2700,7 @@ class Origins:
         return bool(before and source["body"]["step"] < self.entry["body"]["step"])
 
     def look_up(self, name: str, value: Any, origin: Any) -> list[str]:
-        """Check a value, or that there is none, where its origin says; tell where that is."""
+        """Check a value, or its absence, against its origin; report the place."""
         kind = origin["kind"]
         by = " (linked by name and value)" if "by" in origin else ""
         if kind == "stated":
@@ -2718,7 +2720,7 @@ class Origins:
         return ["There was no such fact."] if value is MISSING else where
 
     def look_up_decision(self, name: str, value: Any, origin: Any) -> list[str]:
-        """Check a value against what a decision of the run chose; one of another run is not shown."""
+        """Check a value against a decision of the run; one of another run is not shown."""
         told_so = f"what {origin['run']} decided in span {origin['span']}"
         made = [e for e in self.run.capsule.of_kind("run.decided") if e["body"]["span"] == origin["span"]]
         made = [entry for entry in made if self.is_before(entry)]
@@ -2740,7 +2742,7 @@ class Origins:
         self.settle(name, value, places, [name, key], f"input {key} of the run", unsure)
 
     def settle(self, name: str, value: Any, places: list[Any], keys: list[str], what: str, unsure: bool) -> Any:
-        """Check a value against the places it may have come from, the last that is alike; return its entry."""
+        """Check a value against its possible places, the last that is alike; return its entry."""
         if value is MISSING:
             if places:
                 self.refuse(f"{name} is said not to be there, and {what} has it")
@@ -2808,7 +2810,7 @@ class Origins:
         return [f"It was read of {what}."]
 
     def answers(self, name: str, value: Any, origin: Any, read: dict[str, Any]) -> set[str] | None:
-        """Return the reasons with which a read answers a value; None where it does not."""
+        """Return the reasons with which a read answers a value; None if it does not."""
         field = origin["field"]
         item = fields_read(read)[field]
         if "value" not in item:
@@ -2889,12 +2891,12 @@ class Origins:
 
 
 def has_outcome(body: Any, part: str) -> bool:
-    """Say whether a call has a result or a response; one that ended well and says none had null."""
+    """Say whether a call has a result or a response; one that ended well without stating any had null."""
     return part in body or not (body.get("begun") is True or body.get("errored") is True)
 
 
 def pointed(value: Any, path: str, again: bool) -> tuple[str | None, Any]:
-    """Return what a JSON Pointer leads to, or why it does not lead there."""
+    """Return the target of a JSON Pointer, or why it has none."""
     if path and (not path.startswith("/") or re.search("~(?![01])", path)):
         return None, MISSING
     for part in path.split("/")[1:]:
@@ -2921,7 +2923,7 @@ _UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def clean(line: str) -> str:
-    """Return a line that can do nothing to a terminal: what was said may hold anything, an end of line too."""
+    """Return a line that is safe for a terminal: recorded text may contain anything, line ends too."""
     return _UNPRINTED.sub(lambda match: "\\u%04x" % ord(match[0]), line)
 
 
@@ -2987,7 +2989,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody is left to be told
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone
     return 0 if found["verdict"] in (("proven",) if given.strict else ("proven", "consistent")) else 1
 
 

@@ -1,1 +1,1 @@
-"""Verify: working everything out again from the log, and saying what does not agree."""
+"""Verify: computing everything again from the log, and reporting mismatches."""

@@ -1,4 +1,4 @@
-"""Indexes: what trails the log is derived anew in the scratch database, as far as it goes in the ledger."""
+"""Indexes: trailing indexes are derived again in the scratch database, up to the ledger's position."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 WORDS: Final = frozenset({state_rows.WORD, state_rows.RELATION_WORD, state_rows.ROOT})
 """The indexes of words."""
 ROWS: Final = 1_000
-"""How many rows are put at a time."""
+"""Rows inserted at a time."""
 UNREADABLE: Final = (AttributeError, TypeError, ValueError, Corrupt)
 """What reading a note of the wrong shape may raise."""
 
 
 def check_notes(view: View) -> Iterator[Mismatch]:
-    """Compare what is noted of indexes and of other logs with the end of the log, which may have been cut back."""
+    """Compare the stored positions of indexes and of other logs with the end of the log, which may be truncated."""
     end = view.head().position
     for name, noted in view.notes().items():
         try:
             if name.startswith(exchange_index.TAKEN):
-                exchange_index.noted_mark(noted, name)  # a position of another log; only its shape can be seen here
+                exchange_index.noted_mark(noted, name)  # a position of another log; only its format can be checked here
             elif (
                 any(one.position > end for one in refold.waiting(view))
                 if name == refold.NAME
@@ -48,14 +48,14 @@ def check_notes(view: View) -> Iterator[Mismatch]:
                 if name == fingerprint_index.NAME
                 else (name == recall_index.PASSAGES or name.startswith(VECTORS)) and log_index.covered(view, name) > end
             ):
-                problem = f"the index {name} speaks of a position after the end of the log"
+                problem = f"the index {name} names a position after the end of the log"
                 yield Mismatch("truncated", end + 1, None, problem, log=True)
         except UNREADABLE:
-            yield Mismatch("index", None, None, f"what is noted as {name} cannot be read")
+            yield Mismatch("index", None, None, f"the note {name} cannot be read")
 
 
 class Followed:
-    """The indexes that were derived anew as far as they go in a ledger."""
+    """The indexes, derived again up to the ledger's positions."""
 
     def __init__(self, view: View, scratch: Context, tell: Callable[[], object]) -> None:
         self._view, self._scratch, self._tell = view, scratch, tell
@@ -64,7 +64,7 @@ class Followed:
         self.unchecked: set[str] = set()
         """What could not be compared, and why."""
         self.wrong: list[Mismatch] = []
-        """What is wrong with how far they go."""
+        """The faults of their positions."""
 
         self._vectors: set[str] = set()
 
@@ -85,14 +85,14 @@ class Followed:
                 self.passed_over.difference_update(state_rows.INDEXES)
                 self.passed_over.update(() if deep else WORDS)
             elif known.filling:
-                self.unchecked.add("the state index: it takes in a new schema in other steps")
+                self.unchecked.add("the state index: it handles a new schema in other steps")
             else:
                 problem = f"the index {state_index.NAME} ends at {known.position}, where no write ends"
                 self.wrong.append(Mismatch("index", None, None, problem))
         self._leaves()
 
     def _follow(self, known: Progress, *, words: bool) -> bool:
-        """Bring the index to where it stands in the ledger, also where that is in the middle of a new schema."""
+        """Advance the index to the ledger's position, even in the middle of a new schema."""
         engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
         while True:
             with engine.view(tenant) as view:
@@ -105,7 +105,7 @@ class Followed:
             self._tell()
 
     def _leaves(self) -> None:
-        """Bring the leaves of the fingerprint, which are those of the end of the log, back to where they stand."""
+        """Roll the leaves of the fingerprint back from the end of the log to the ledger's position."""
         try:
             known = fingerprint_index.position(self._view)
         except UNREADABLE:
@@ -117,7 +117,7 @@ class Followed:
     # Passages and vectors
 
     def passages(self, embedder: Embedder | None) -> None:
-        """Derive passages, and with an embedder its vectors; those of others are left out."""
+        """Derive passages, and with an embedder its vectors; vectors of other embedders are skipped."""
         engine, tenant, policies = self._scratch.engine, self._scratch.tenant, self._scratch.policies
         end = log_index.covered(self._view, recall_index.PASSAGES)
         with engine.transaction(tenant) as write:
@@ -152,14 +152,14 @@ def compare(view: View, right: View, comparison: Comparison, followed: Followed)
 
 
 def fingerprint_faults(view: View, right: View) -> Iterator[Mismatch]:
-    """Yield what of the kept fingerprint is not what the log gives for its position."""
+    """Yield nodes of the stored fingerprint that differ from the log's at its position."""
     try:
         position, agreed = fingerprint_index.position(view), True
         for leaf, wanted in differing(fingerprint_index.leaves(view), fingerprint_index.leaves(right), 1):
             agreed = False
             entity = right.entity((leaf or wanted or ())[0], position)
-            yield Mismatch("fingerprint", None, entity, f"its leaf kept for position {position} is another")
+            yield Mismatch("fingerprint", None, entity, f"its stored leaf for position {position} differs")
         if agreed and not fingerprint_index.has_its_nodes(view):
-            yield Mismatch("fingerprint", None, None, f"a node kept for position {position} is another")
+            yield Mismatch("fingerprint", None, None, f"a stored node for position {position} differs")
     except Corrupt as error:
         yield Mismatch("fingerprint", None, None, str(error))

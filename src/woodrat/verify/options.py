@@ -1,4 +1,4 @@
-"""Asking: what a verification is asked with, checked."""
+"""Options: the arguments of a verification, checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from woodrat.errors import Fault, Refused, shown
 from woodrat.log.check import Held
-from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey
+from woodrat.log.checkpoint import Checkpoint, SignedNote, VerifierKey
 from woodrat.log.tree import HASH_BYTES, SIZE_MAX
 
 NOT_VERIFIED: Final = "Nothing was verified."
@@ -46,7 +46,7 @@ def _held(one: object, signer: VerifierKey | None, path: str) -> Held:
     if isinstance(one, Checkpoint):
         return Held(one.log, one.size, one.root)
     if isinstance(one, str):
-        note = Note.parse(one, path)
+        note = SignedNote.parse(one, path)
         said = Checkpoint.parse(note.text if signer is None else note.opened([signer], path), path)
         return Held(said.log, said.size, said.root)
     if not isinstance(one, tuple | list) or len(one) != 2:

@@ -1,4 +1,4 @@
-"""Reader: the log, checked row by row, copied to a scratch database, and everything derived from it there anew."""
+"""Reader: the log, checked row by row and copied to a scratch database, with everything derived from it again."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from woodrat.merge.rules import Rules
 
 LOADED_ROWS: Final = 250
-"""How many entries are copied at a time."""
+"""Entries copied at a time."""
 PAGE_ENTITIES: Final = 500
-"""How many entities one reader folds, since it keeps all it has folded."""
+"""Most entities folded by one reader, since it caches all of them."""
 
 UNREADABLE: Final = (
     AssertionError,
@@ -48,7 +48,7 @@ UNREADABLE: Final = (
 
 
 def scratch_for(context: Context, view: View, size: int) -> ScratchEngine:
-    """Open a database for all that follows from a log; `Unavailable` if there is too little disk space."""
+    """Open a database for everything derived from a log; `Unavailable` if there is too little disk space."""
     folder = folder_beside(context.engine.location)
     check_space(folder, size, view.body_bytes())
     return ScratchEngine(folder)
@@ -61,9 +61,9 @@ def check_log(
     tell: Callable[[int], object],
     load: Callable[[Sequence[Row]], object] = lambda rows: None,
 ) -> tuple[Joined, list[Mismatch]]:
-    """Check the log from its first entry to its last; what is sound so far is loaded, part by part.
+    """Check the log from its first entry to its last; the sound part so far is loaded, part by part.
 
-    Return the log, whose roots are known at some sizes, and what is wrong with its bodies.
+    Return the log, whose roots are known at some sizes, and the faults of its bodies.
     """
     walk = Walk(0, size, sizes)
     wrong: list[Mismatch] = []
@@ -89,7 +89,7 @@ def check_log(
             wrong.append(Mismatch("body", row.position, None, f"the body is {why}", log=True))
 
     def passed(rows: Iterator[Row]) -> Iterator[Row]:
-        """Yield rows to be checked, and load those that were."""
+        """Yield rows to check, and load the checked ones."""
         some: list[Row] = []
         for row in rows:
             yield row
@@ -121,18 +121,18 @@ def derive(context: Context, progress: Callable[[int, int], object]) -> bytes:
 
 
 def repeated(view: View) -> Iterator[Mismatch]:
-    """Yield the observations that stand in the log twice, as its derived rows tell."""
+    """Yield duplicate observations of the log, according to its derived rows."""
     known: dict[bytes, int] = {}
     for position in view.repeated():
         _, body = view.bodies([position])[position]
         first = known.setdefault(body, position)
         if first != position:
-            problem = f"the observation at {first} stands in the log again"
+            problem = f"the observation at {first} is in the log again"
             yield Mismatch("repeated", position, None, problem, log=True)
 
 
 def stand_ins(view: View, policies: Mapping[str, Policy]) -> tuple[Mapping[str, Policy], dict[str, str]]:
-    """Return policies with others in place of those that are not loaded, and by type which one is not.
+    """Return policies with placeholders for those that are not loaded, and the missing one by type.
 
     The states of such a type cannot be compared; all else can.
     """
@@ -155,7 +155,7 @@ def stand_ins(view: View, policies: Mapping[str, Policy]) -> tuple[Mapping[str, 
 def shown_folds(
     view: View, policies: Mapping[str, Policy], refs: Iterator[Ref]
 ) -> Iterator[tuple[Ref, MergeState | None, Rules | None, int]]:
-    """Yield entities, each with its state and the last position of that if it is the smallest of its fold."""
+    """Yield entities; the smallest of each fold with its state and the last position of that state."""
     asof = AsOf(view.head().position)
     reader = Reader(view, asof, policies)
     for number, ref in enumerate(refs):

@@ -1,4 +1,4 @@
-"""Verified: what a verification looked at, what it found, and what to do about it."""
+"""Verified: the scope of a verification, its findings, and the remedies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REMEDIES: Final = {
     "with `woodrat checkpoint --new-epoch REASON`.",
     "origin": "Verify against a checkpoint of this log; if it is one, " + RESTORE[0].lower() + RESTORE[1:],
 }
-"""What to do about a class of damage, where that is not to restore the log or to rebuild what is derived."""
+"""The remedy for a class of damage, if other than restoring the log or rebuilding derived data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Finding(Record):
     damage: str
     """Its class, such as `commitment`, `position` or `state`; docs/reference/verify.md lists them."""
     log: bool
-    """Whether the log itself is damaged; otherwise only what is derived from it is stale."""
+    """Whether the log itself is damaged; otherwise only derived data is stale."""
     position: int | None
     """The first position it concerns, where it concerns one."""
     entity: str | None
     """The entity it concerns, as a reference, where it concerns one."""
     problem: str
-    """What is wrong, in one clause."""
+    """The problem, in one clause."""
     remedy: str
-    """What to do about it."""
+    """The remedy."""
 
     def __str__(self) -> str:
         where = [f"position {self.position}"] if self.position is not None else []
@@ -50,17 +50,17 @@ class Finding(Record):
 
 
 def finding(damage: str, log: bool, position: int | None, entity: object, problem: str) -> Finding:
-    """Return a finding with what to do about it."""
+    """Return a finding with its remedy."""
     remedy = REMEDIES.get(damage) or (RESTORE if log else COPY if damage == "file" else REBUILD)
     return Finding(damage, log, position, None if entity is None else str(entity), problem, remedy)
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(Record):
-    """What a verification looked at and what it found."""
+    """The scope and the findings of a verification."""
 
     position: int
-    """The last position that was looked at; the one before all in an empty ledger."""
+    """The last checked position; -1 for an empty ledger."""
     entries: int
     """Entries of the log."""
     observations: int
@@ -72,21 +72,21 @@ class Verified(Record):
     root: str
     """The root of the tree over all entries, from the entries alone, in hex."""
     fingerprint: str | None
-    """One digest of the whole state, from the log alone; none when the log is damaged."""
+    """One digest of the whole state, from the log alone; None when the log is damaged."""
     checked: tuple[str, ...]
-    """What was looked at: `file`, `log`, `checkpoints`, `receipts`, `state`, `search`, `vectors`."""
+    """The checked parts: `file`, `log`, `checkpoints`, `receipts`, `state`, `search`, `vectors`."""
     unchecked: tuple[str, ...]
     """What could not be looked at, and why."""
     covered: int
-    """How many entries checkpoints that were given cover; those after them no checkpoint speaks for."""
+    """Number of entries that the given checkpoints cover; no checkpoint covers later ones."""
     damage: tuple[Finding, ...]
-    """What was found: the log's first, each by position."""
+    """The findings: the log's first, each by position."""
     notices: tuple[str, ...] = ()
-    """What is no damage and should be known: a clock far ahead of this machine's, an epoch that was accepted."""
+    """Notices that are not damage: a clock far ahead of this machine's, an accepted epoch."""
 
     @derived
     def sound(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.damage
 
     @derived
@@ -96,24 +96,24 @@ class Verified(Record):
 
     @derived
     def first(self) -> int | None:
-        """The first bad position: of the log where that is damaged, else of what is derived from it."""
+        """The first bad position: of the log if it is damaged, else of derived data."""
         worst = [found for found in self.damage if found.log] or self.damage
         return min((found.position for found in worst if found.position is not None), default=None)
 
     @derived
     def tail(self) -> int:
-        """How many entries no checkpoint covers."""
+        """Number of entries that no checkpoint covers."""
         return self.entries - self.covered
 
 
 @dataclass(frozen=True, slots=True)
 class OrderProof(Record):
-    """What came of feeding a set in many orders."""
+    """The result of writing a set in many orders."""
 
     observations: int
-    """How many observations were shuffled."""
+    """Number of shuffled observations."""
     shuffles: int
-    """How many orders were tried."""
+    """Number of tried orders."""
     fingerprint: str
     """The fingerprint of the ledger itself."""
     differing: tuple[int, ...]

@@ -1,10 +1,10 @@
-"""Verifying: nothing derived is trusted, and everything is derived again from the log.
+"""Verifying: no derived data is trusted, and everything is derived again from the log.
 
     file → log (rows, writes, tree) → checkpoints held elsewhere → receipts → derived data
 
-All of it is one consistent view, and nothing is written to the ledger. The log is copied to a scratch database as it is
-checked. If it is sound, everything is derived from it there, by the functions that a rebuild uses, and the rows are
-compared table by table.
+All reads share one consistent view, and nothing is written to the ledger. The log is copied to a scratch database while
+it is checked. If it is sound, everything is derived from it there, by the functions that a rebuild uses, and the rows
+are compared table by table.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from woodrat.recall.embedders import Embedder
 
 BATCH_MAX: Final = 200
-"""Most entries that one shuffled write takes."""
+"""Most entries in one shuffled write."""
 FINDINGS_MAX: Final = 100
-"""How many findings are given."""
-MISSHOWN: Final = "the fields or the version that the view woodrat.state shows are not what the log gives"
-"""What is wrong where plain SQL shows something else than the state."""
+"""Most findings in the answer."""
+MISSHOWN: Final = "the fields or the version in the view woodrat.state differ from the log's"
+"""The fault if plain SQL shows something else than the state."""
 
 
 def verify(
@@ -69,10 +69,10 @@ def verify(
     embedder: Embedder | None = None,
     progress: Progress | None = None,
 ) -> Verified:
-    """Work everything out again from the log, and say what does not agree. Nothing is written.
+    """Compute everything again from the log, and report mismatches. Nothing is written.
 
-    `checkpoints` are held elsewhere, `signed` is the last one of this signer, and `remembered` is what the log in this
-    location must begin with, whatever name it goes by; `earlier` are logs that lay here in earlier epochs.
+    `checkpoints` are external ones, `signed` is the last one of this signer, and `remembered` is the prefix that the
+    log at this location must have, whatever its name; `earlier` are logs at this location in earlier epochs.
     """
     memory = _Memory(tuple(signed), tuple(remembered), frozenset(earlier))
     work = _Verification(context, deep, tuple(checkpoints), embedder, progress, memory)
@@ -80,7 +80,7 @@ def verify(
         with context.engine.view(context.tenant) as view:
             work.all(view)
     except Corrupt as error:
-        # The engine cannot go on reading. What was found until then stands.
+        # the engine cannot continue reading earlier findings stay
         problem = str(error).split(". ")[0]
         if work.is_log_sound:
             work.note([Mismatch("index", error.details.get("position"), None, problem)])
@@ -90,17 +90,17 @@ def verify(
 
 
 class _Memory(NamedTuple):
-    """What the signing keys remember of a log."""
+    """The signing keys' memory of a log."""
 
     signed: tuple[Held, ...]
     """The last checkpoint signed for it."""
     remembered: tuple[Held, ...]
-    """What the log in its location must begin with."""
+    """The prefix that the log at its location must have."""
     earlier: frozenset[str]
     """Names of logs that lay there in earlier epochs."""
 
     def behind(self, log: Joined, name: str | None) -> tuple[Held, ...]:
-        """Return what is remembered of a log that is an older copy and holds less; `name` is what was copied."""
+        """Return the memory of a log that is an older and shorter copy; `name` is the copied log."""
         is_copy = name != _last_name(log)
         lacking = tuple(
             held
@@ -139,7 +139,7 @@ class _Verification:
         self._size = size = view.extent()
         self._steps.begin(view, size)
         wrong = view.structure()
-        if not wrong:  # what a damaged file says of its rows is worth nothing
+        if not wrong:  # a damaged file's row counts are worthless
             wrong += verify_index.check_notes(view)
         self.note(wrong)
         self._checked.append("file")
@@ -168,7 +168,7 @@ class _Verification:
 
     @property
     def is_log_sound(self) -> bool:
-        """Whether all of the log was checked and nothing was found in it, so that the rest can be made again."""
+        """Whether all of the log was checked without findings, so that derived data can be rebuilt."""
         return self._log is not None and not self._is_log_damaged
 
     @property
@@ -176,7 +176,7 @@ class _Verification:
         return any(found.log for found in self._findings.values())
 
     def note(self, found: Iterable[Mismatch]) -> None:
-        """Take in what was found; the same thing counts once."""
+        """Add findings; equal ones count once."""
         for part, position, entity, problem, log in found:
             key = (not log, position is None, position or 0, part, str(entity), problem)
             self._findings.setdefault(key, finding(part, log, position, entity, problem))
@@ -184,7 +184,7 @@ class _Verification:
     # The log
 
     def _check_log(self, view: View, load: Callable[[Sequence[Row]], object]) -> Joined:
-        """Check the log, and copy it as far as it is sound."""
+        """Check the log, and copy its sound part."""
         known = (*self._checkpoints, *self._memory.signed, *self._memory.remembered)
         sizes = [held.size for held in known if held.size <= self._size]
         log, wrong = verify_reader.check_log(view, self._size, sizes, self._steps.of_log, load)
@@ -196,7 +196,7 @@ class _Verification:
     # What is derived
 
     def _check_derived(self, view: View, log: Joined, scratch: Context) -> None:
-        """Derive everything anew, and compare it with what the ledger holds."""
+        """Derive everything again, and compare it with the ledger's data."""
         self._checked.append("state")
         with scratch.engine.view(scratch.tenant) as right:
             policies, lacking = verify_reader.stand_ins(right, scratch.policies)
@@ -220,7 +220,7 @@ class _Verification:
             self._compare(view, right, Comparison(view, right, policies), followed, lacking)
         is_tree_kept = not any(found.damage == "tree" for found in self._findings.values())
         if is_tree_kept and view.head().frontier != log.frontier:
-            self.note([Mismatch("tree", None, None, "the end of the tree is not what the leaves give")])
+            self.note([Mismatch("tree", None, None, "the end of the tree does not match the leaves")])
 
     def _compare(
         self, view: View, right: View, comparison: Comparison, followed: verify_index.Followed, lacking: Collection[str]
@@ -239,7 +239,7 @@ class _Verification:
         self.note(comparison.wrong)
 
     def outcome(self) -> Verified:
-        """Return what was looked at and found."""
+        """Return the scope and the findings."""
         ordered = [self._findings[key] for key in sorted(self._findings, key=lambda key: key[:5])]
         log, root = self._log, None if self._is_log_damaged or self._unchecked else self._root
         return Verified(
@@ -260,7 +260,7 @@ class _Verification:
 
 
 class _Steps:
-    """How far the work is, as entries: deriving what follows from one takes several times as long as checking it."""
+    """The progress of the work, in entries: deriving data from an entry takes several times as long as checking it."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
@@ -280,13 +280,13 @@ class _Steps:
         self._tell()
 
     def of_rows(self) -> None:
-        """Go on with what has no measure in entries."""
+        """Continue with work that is not measured in entries."""
         self._tell()
 
     def _tell(self) -> None:
         cancellation.check()
         if self._view is not None:
-            self._view.meta("")  # a server ends a transaction in which nothing is asked for long
+            self._view.meta("")  # a server ends idle transactions
         done = (self._log + 3 * self._state) // 5
         if self._progress is not None and done < self._size:
             self._progress(done, self._size)
@@ -301,14 +301,14 @@ def _of_log(damage: Iterable[Damage]) -> list[Mismatch]:
 
 
 def check_clone(view: View, log: Joined) -> list[Mismatch]:
-    """Compare how far a log is said to have been taken over with its names: what comes after begins a new one."""
+    """Compare the recorded clone position of a log with its names: later entries begin a new one."""
     last, begins = view.cloned(), max(log.names.values(), default=0)
     if last >= log.size - 1 or begins == last + 1:
         return []
     if last < 0:
-        problem = "the log has a new name from here on, and is not said to have been taken over before"
+        problem = "the log has a new name from here on, but has no recorded clone position before"
     else:
-        problem = f"the log is said to have been taken over through {last}, and has its last name from {begins} on"
+        problem = f"the log is recorded as a clone up to {last}, but has its last name from {begins} on"
     return [Mismatch("clone", begins, None, problem, log=True)]
 
 
@@ -317,7 +317,7 @@ def _last_name(log: Joined) -> str | None:
 
 
 def _behind(log: Joined, size: int) -> Mismatch:
-    """Say that a log is an older copy; nothing in it is wrong."""
+    """Report that a log is an older copy; the log itself is valid."""
     problem = (
         f"this is an older copy than the signing keys remember, such as a restored backup: they remember {size} "
         f"entries, and the log has {log.size}"
@@ -328,7 +328,7 @@ def _behind(log: Joined, size: int) -> Mismatch:
 
 
 def check_location(log: Joined, remembered: Iterable[Held]) -> list[Mismatch]:
-    """Compare a log with what is remembered of its location; it may go on under another name, and not otherwise."""
+    """Compare a log with the memory of its location; it may continue under another name, but not otherwise change."""
     found: list[Mismatch] = []
     name = _last_name(log)
     for known in remembered:
@@ -364,9 +364,9 @@ def _is_committed(receipt: Receipt, key: str, request: bytes | None) -> bool:
 
 
 def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()) -> list[Mismatch]:
-    """Compare what idempotency keys were used for with the writes that committed to it.
+    """Compare the receipts of idempotency keys with the writes that committed to them.
 
-    A write of which any entry is `absent` has no receipt: the request nonce goes with the first that is erased.
+    A write with any `absent` entry has no receipt: the request nonce is removed with the first erased entry.
     """
     found: list[Mismatch] = []
     for agent, key, receipt in view.receipts():
@@ -385,7 +385,7 @@ def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()
         if row is None or row.length != last - first + 1 or not whole:
             found.append(Mismatch("receipt", first, None, f"{who} is not of a write at {first}", log=True))
         elif not _is_committed(receipt, key, row.request):
-            problem = f"{who} is not what the write committed to"
+            problem = f"{who} does not match the write's commitment"
             found.append(Mismatch("receipt", first, None, problem, log=True))
         elif (lost := _first_within(absent, first, last)) is not None:
             problem = f"{who} is still there, and the entry at {lost} of its write was erased"
@@ -397,7 +397,7 @@ def check_receipts(view: View, size: int, absent: Sequence[tuple[int, int]] = ()
 
 
 def prove_order(context: Context, shuffles: object, progress: Progress | None = None) -> OrderProof:
-    """Feed all observations and schemas in `shuffles` orders, each in batches of its own, with repetitions."""
+    """Write all observations and schemas in `shuffles` orders, each in random batches, with repetitions."""
     if type(shuffles) is not int or shuffles < 1:
         raise Refused([Fault("shuffles", f"got {shown(shuffles)}", "Send a number above 0.")], outcome=NO_READ)
     with open_reader(context) as reader:

@@ -1,4 +1,4 @@
-// openapi.json sha256 29cd00f68d919791f7290b1a628a50f105f67052e5e694b57d37c3b83517ba05
+// openapi.json sha256 895b618a8bb0967b3f8b97dd6c7867062ad9d6b235bfc0b7352474e5f1de5c40
 // Made by `npm run api`; do not edit.
 export interface paths {
     "/healthz": {
@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check that the engine answers; otherwise say why not.
-         * @description Check that the engine answers; otherwise say why not.
+         * Check that the engine answers; if it does not, say why.
+         * @description Check that the engine answers; if it does not, say why.
          */
         get: operations["readyz"];
         put?: never;
@@ -71,7 +71,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take in observations and schemas of another log as they are, whoever wrote them.
+         * Import observations and schemas of another log unchanged, whoever wrote them.
          * @description Open to keys with the grant `manage`.
          */
         post: operations["admit"];
@@ -109,7 +109,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show every claim on a field: who won, who lost, and why.
+         * Show every claim on a field, which one won, and why.
          * @description Open to keys with the grant `read`.
          */
         get: operations["blame"];
@@ -351,7 +351,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Erase what was erased in another copy of this ledger, after restoring a backup, say.
+         * Repeat the erasures of another copy of this ledger, for example after restoring a backup.
          * @description Open to keys with the grant `manage`.
          */
         post: operations["erase_again"];
@@ -409,7 +409,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how the log and its indexes stand.
+         * Show the state of the log and its indexes.
          * @description Open to keys with the grant `read`.
          */
         get: operations["health"];
@@ -495,7 +495,7 @@ export interface paths {
         get: operations["interpretations_list"];
         put?: never;
         /**
-         * Start a reading of a source by a model or parser; store what it finds through it, then end it.
+         * Start an interpretation of a source by a model or parser; store its records through it, then end it.
          * @description Open to keys with the grant `write`. With the same `Idempotency-Key`, a repeated call returns the first answer and writes nothing.
          */
         post: operations["interpretations_start"];
@@ -535,7 +535,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * End a reading; one that has ended stays as it is.
+         * End an interpretation; an ended one stays unchanged.
          * @description Open to keys with the grant `write`.
          */
         post: operations["interpretations_end"];
@@ -555,7 +555,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Store what a reading found; each record names the reading and its source.
+         * Store the records of an interpretation; each names the interpretation and its source.
          * @description Open to keys with the grant `write`. With the same `Idempotency-Key`, a repeated call returns the first answer and writes nothing.
          */
         post: operations["interpretations_store"];
@@ -615,7 +615,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke a key of the tenant: it opens nothing from now on.
+         * Revoke a key of the tenant: it is invalid from now on.
          * @description Open to keys with the grant `manage`.
          */
         post: operations["keys_revoke"];
@@ -659,7 +659,7 @@ export interface paths {
         get: operations["log_entries"];
         put?: never;
         /**
-         * Import entries of another log, in whole writes, as they were exported; entries that are known change nothing.
+         * Import entries of another log, in whole writes, as exported; known entries change nothing.
          * @description Open to keys with the grant `manage`.
          */
         post: operations["log_import"];
@@ -677,7 +677,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return where the log ends and leaf hashes of it, so that another log can find what both have in common.
+         * Return where the log ends and some of its leaf hashes, so that another log can find their common prefix.
          * @description Open to keys with the grant `read`.
          */
         get: operations["log_leaves"];
@@ -737,7 +737,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how far the log goes, how it has grown day by day, and its last checkpoint.
+         * Show the end of the log, its growth day by day, and its last checkpoint.
          * @description Open to keys with the grant `read`. A grant for one type is not enough.
          */
         get: operations["overview"];
@@ -901,7 +901,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find what is remembered that answers a question.
+         * Find memories that answer a question.
          * @description Open to keys with the grant `read`.
          */
         get: operations["recall"];
@@ -1127,7 +1127,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Record steps of a run, and its end, as entries; entries that are known change nothing.
+         * Record steps of a run, and its end, as entries; known entries change nothing.
          * @description Open to keys with the grant `run`.
          */
         post: operations["runs_entries"];
@@ -1147,7 +1147,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Compare what a run wrote with a state known to be good, and store the outcome.
+         * Compare the writes of a run with a state known to be good, and store the outcome.
          * @description Open to keys with the grant `run`. With the same `Idempotency-Key`, a repeated call returns the first answer and writes nothing.
          */
         post: operations["runs_evaluate"];
@@ -1185,7 +1185,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what the writes of a run were answered, by idempotency key; a replay elsewhere needs it.
+         * List the reports of a run's writes, by idempotency key; a replay elsewhere needs them.
          * @description Open to keys with the grant `read`. A grant for one type is not enough.
          */
         get: operations["runs_receipts"];
@@ -1207,7 +1207,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume an interrupted run elsewhere: return its entries, and those of the runs it started.
+         * Resume an interrupted run in another process: return its entries, and the entries of its child runs.
          * @description Open to keys with the grant `run`.
          */
         post: operations["runs_resume"];
@@ -1311,7 +1311,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Group runs, and say what separates good from bad.
+         * Group runs, and explain how good and bad ones differ.
          * @description Open to keys with the grant `read`. A grant for one type is not enough.
          */
         post: operations["runs_group"];
@@ -1559,7 +1559,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Store what an agent observed: all of it, or nothing.
+         * Store observations of an agent: all of them, or none.
          * @description Open to keys with the grant `write`. With the same `Idempotency-Key`, a repeated call returns the first answer and writes nothing.
          */
         post: operations["store"];
@@ -1597,7 +1597,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show what was observed when, across all entities.
+         * List observations by time, across all entities.
          * @description Open to keys with the grant `read`.
          */
         get: operations["timeline"];
@@ -1781,7 +1781,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show what was decided about an entity, and on what evidence.
+         * Show the decisions about an entity, and their evidence.
          * @description Open to keys with the grant `read`. A grant for one type is not enough.
          */
         get: operations["why"];
@@ -1812,7 +1812,7 @@ export interface components {
             kinds: string[];
             /** @description The last delivered position. */
             position: number;
-            /** @description The secret that signs its deliveries; it is shown only now. */
+            /** @description The secret that signs its deliveries; it is never shown again. */
             secret: string;
             /** @description The tenant whose log is sent. */
             tenant: string;
@@ -1910,13 +1910,13 @@ export interface components {
             /** @description The position it begins at, an end of a write. */
             start: number;
         };
-        /** @description Every claim on the fields of an entity: a mapping of what became of them, by field. */
+        /** @description Every claim on the fields of an entity: a mapping of the fate of each, by field. */
         Blame: {
-            /** @description What became of every claim, by field: those that take part first, then the others, latest first. */
+            /** @description The fate of every claim, by field: claims that take part first, then the others, latest first. */
             claims: {
                 [key: string]: components["schemas"]["Verdict"][];
             };
-            /** @description The entity asked about. */
+            /** @description The entity. */
             entity: string;
             /** @description How the entity was found, where that was by a value that identifies it. */
             matched?: components["schemas"]["Match"] | null;
@@ -1950,29 +1950,29 @@ export interface components {
         };
         /** @description The effects of one erasure, done or planned. */
         Certificate: {
-            /** @description Who asked for it. */
+            /** @description The requester. */
             agent: string;
-            /** @description Whether every file of the store was searched and holds nothing of it; never true without a search. */
+            /** @description Whether every file of the store was searched and contains none of it; never true without a search. */
             complete: boolean;
             /** @description Derived data that was dropped and made again without the erased data. */
             derived: string[];
             /** @description Whether nothing was erased. */
             dry_run: boolean;
-            /** @description The log's time of the erasure; none for a dry run. */
+            /** @description The log's time of the erasure; None for a dry run. */
             erased_at: string | null;
-            /** @description Per file, how often a text that went was found in it afterwards; empty when nowhere. */
+            /** @description Per file, how often erased text was found in it afterwards; empty if nowhere. */
             hits: {
                 [key: string]: number;
             };
-            /** @description How many entries went, by kind. */
+            /** @description Number of erased entries, by kind. */
             kinds: {
                 [key: string]: number;
             };
             /** @description The log's name. */
             log: string | null;
-            /** @description Position of the `erasure` entry; none for a dry run. */
+            /** @description Position of the `erasure` entry; None for a dry run. */
             position: number | null;
-            /** @description Positions whose bodies and nonces are gone, as inclusive ranges. */
+            /** @description Positions with removed bodies and nonces, as inclusive ranges. */
             positions: number[][];
             /** @description True if no file keeps older versions of its pages; otherwise a reader is in the way, and `finish` completes it. */
             purged: boolean;
@@ -1980,33 +1980,33 @@ export interface components {
             quoting: number[];
             /** @description Why. */
             reason: string;
-            /** @description Forgotten idempotency keys, whose reports or requests held erased data. */
+            /** @description Forgotten idempotency keys, whose reports or requests contained erased data. */
             receipts: number;
-            /** @description How many were said again without the erased parts, by kind. */
+            /** @description Number of entries rewritten without the erased parts, by kind. */
             resaid: {
                 [key: string]: number;
             };
-            /** @description Ids of the observations and sources that were said again, as they are now. */
+            /** @description Current ids of the rewritten observations and sources. */
             resaid_ids: string[];
-            /** @description Fields, as REF#field, that show another value now: a claim that lost against the erased one. */
+            /** @description Fields, as REF#field, with another value now: a claim that lost against the erased one. */
             returned: string[];
             /** @description Root of the log's tree afterwards, in hex. Every proof against an earlier root still holds. */
             root: string;
             /** @description Root of the log's tree before, in hex. */
             root_before: string;
-            /** @description Files that were searched byte by byte; None for a ledger without files, whose rows were searched. */
+            /** @description Files searched byte by byte; None for a ledger without files, whose rows were searched. */
             scanned: string[];
-            /** @description How many bytes that was; none in files that hold other tenants' bytes too. */
+            /** @description Number of searched bytes; None in files shared with other tenants. */
             scanned_bytes: number | null;
             /** @description Its scope: `entity`, `field`, `source`, `agent` or `subject`. */
             scope: string;
             /** @description Whether every file was searched for it afterwards, from the first byte to the last. */
             searched: boolean;
-            /** @description Fields with values that others state too, and positions where they do; there they still stand. */
+            /** @description Fields with values that other entries state too, and the positions of those. */
             shared: {
                 [key: string]: number[];
             };
-            /** @description Fields with values too short to be looked for in texts, and the length of the shortest. */
+            /** @description Fields with values too short for a search in texts, and the length of the shortest. */
             short: {
                 [key: string]: number;
             };
@@ -2030,7 +2030,7 @@ export interface components {
             /** @description Whether it was deleted before. */
             was_deleted: boolean;
         };
-        /** @description What differs between two states, entity by entity; can be iterated, and false when nothing does. */
+        /** @description The differences between two states, by entity; iterable, and false when empty. */
         Changes: {
             /** @description The log position that the later moment means. */
             after: number;
@@ -2038,20 +2038,20 @@ export interface components {
             before: number | null;
             /** @description The entities that differ, by reference. */
             changes: components["schemas"]["EntityChange"][];
-            /** @description How the entity asked about was found, where that was by a value that identifies it. */
+            /** @description How the entity was found, if by an identifying value. */
             matched?: components["schemas"]["Match"] | null;
         };
         /** @description The size of a log, and its root. */
         Checkpoint: {
             /** @description The epoch of the log's checkpoints: 1 unless the operator began a new one. */
             epoch: number;
-            /** @description Further lines; ours is `epoch N`, from the second epoch on. */
+            /** @description Extension lines; Woodrat's is `epoch N`, from the second epoch on. */
             extensions: string[];
             /** @description The log's own name. */
             log: string;
             /** @description The root of the tree over them. */
             root: string;
-            /** @description How many entries it covers: positions 0 to size − 1. */
+            /** @description Number of covered entries: positions 0 to size − 1. */
             size: number;
         };
         /** @description A decision by rules that are data, made on state, and the branch it is asked about. */
@@ -2102,7 +2102,7 @@ export interface components {
             };
             /** @description when it was seen, RFC 3339 with an offset */
             observed_at?: string;
-            /** @description how far the writer is trusted; the larger wins */
+            /** @description trust in the writer; the larger wins */
             priority?: number;
             /** @description why it is stated */
             reason?: string;
@@ -2222,7 +2222,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description One observation in the order in which things were seen. */
+        /** @description One observation in order of observation time. */
         CompactEvent: {
             /** @description What was said. */
             observation: components["schemas"]["CompactObservation"];
@@ -2274,13 +2274,13 @@ export interface components {
             agent: string;
             /** @description Why it failed. */
             error: string | null;
-            /** @description A fresh id: a reading happens, it is not said twice. */
+            /** @description A new id: an interpretation is an event, and is not deduplicated. */
             id: string;
             /** @description Which model read it, if one did. */
             model: string | null;
             /** @description Id of the source that was read. */
             source: string;
-            /** @description When the reading began. */
+            /** @description When the interpretation began. */
             started_at: string;
             /** @description `started`, `done` or `error`. */
             status: string;
@@ -2302,11 +2302,11 @@ export interface components {
         };
         /** @description Cost of rewriting the file without the erased data, estimated or measured. */
         Compaction: {
-            /** @description How long other writers would wait, about. */
+            /** @description Estimated time that other writers would wait. */
             estimated_seconds: number;
-            /** @description How much free disk space it takes. */
+            /** @description Required free disk space. */
             needed_bytes: number | null;
-            /** @description How long they waited; none if nothing was compacted. */
+            /** @description Time that they waited; None without a compaction. */
             seconds: number | null;
             /** @description How large it is afterwards. */
             size_after_bytes: number | null;
@@ -2317,7 +2317,7 @@ export interface components {
         CompactObservation: {
             /** @description Who says so. */
             agent: string;
-            /** @description Whom it speaks of. */
+            /** @description Its subject. */
             entity: {
                 key: string;
                 type: string;
@@ -2396,7 +2396,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description What is believed about one entity at one moment. */
+        /** @description The state of one entity at one moment. */
         CompactSnapshot: {
             /** @description The entity asked about. */
             entity: string;
@@ -2404,7 +2404,7 @@ export interface components {
             fields: {
                 [key: string]: unknown;
             };
-            /** @description Collections of which only the first elements are here: their sizes. */
+            /** @description Sizes of collections cut to their first elements. */
             more: {
                 [key: string]: number;
             };
@@ -2458,15 +2458,15 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description One observation and what it changed. */
+        /** @description One observation and its changes. */
         CompactStep: {
-            /** @description Fields it changed, before and after; none when it lost or was late. */
+            /** @description Fields it changed, before and after; empty when it lost or was late. */
             changes: components["schemas"]["FieldChange"][];
             /** @description Whether the entity was deleted after it. */
             deleted: boolean;
             /** @description What was said. */
             observation: components["schemas"]["CompactObservation"];
-            /** @description Where it stands in the log. */
+            /** @description Its position in the log. */
             position: number;
         };
         /** @description Some items of a list, in order; false when there are none. */
@@ -2488,7 +2488,7 @@ export interface components {
         CompactStored: {
             /** @description Who says so. */
             agent: string;
-            /** @description Whom it speaks of. */
+            /** @description Its subject. */
             entity: {
                 key: string;
                 type: string;
@@ -2504,7 +2504,7 @@ export interface components {
              * @enum {unknown}
              */
             op: "assert" | "correct" | "delete" | "restore" | "retract";
-            /** @description Where it stands in the log. */
+            /** @description Its position in the log. */
             position: number;
             /** @description Elements taken out of collections, by field. */
             remove?: Record<string, unknown>;
@@ -2821,9 +2821,9 @@ export interface components {
             is_deleted: boolean;
             /** @description `added`, `removed` or `changed`. */
             kind: string;
-            /** @description Who is folded together after. */
+            /** @description The group after. */
             members_after: string[];
-            /** @description Who was folded together before. */
+            /** @description The group before. */
             members_before: string[];
             /** @description Whether it was deleted before. */
             was_deleted: boolean;
@@ -2871,7 +2871,7 @@ export interface components {
         };
         /** @description One entry of a log. */
         Entry: {
-            /** @description What happened; null once erased. */
+            /** @description The content; null once erased. */
             body: unknown;
             /** @description SHA-256 of nonce and body, in hex; it stays when both are erased. */
             commitment: string;
@@ -2892,7 +2892,7 @@ export interface components {
             /** @description The log's clock at the write. */
             recorded_at: string;
         };
-        /** @description One observation in the order in which things were seen. */
+        /** @description One observation in order of observation time. */
         Event: {
             /** @description What was said. */
             observation: components["schemas"]["Observation"];
@@ -2941,17 +2941,17 @@ export interface components {
             at: string;
             /** @description `trl` or `openai`. */
             flavour: string;
-            /** @description The `audit_event` that says so, as a reference. */
+            /** @description The reference of its `audit_event`. */
             id: string;
             /** @description `sft`, `dpo`, `kto` or `process-rl`. */
             kind: string;
-            /** @description How many of them are made of such runs. */
+            /** @description Number of rows from these runs. */
             leaning: number;
-            /** @description Name of the file, where there was one. */
+            /** @description Name of the file, if any. */
             out: string | null;
             /** @description Position of that entry. */
             position: number;
-            /** @description How many rows there are. */
+            /** @description Number of rows. */
             rows: number | null;
             /** @description These runs. */
             runs: string[];
@@ -2988,7 +2988,7 @@ export interface components {
             /** @description What people call it. */
             label: string;
         };
-        /** @description One field before and after. `had` and `has` tell null from absent. */
+        /** @description One field before and after. `had` and `has` distinguish null from absent. */
         FieldChange: {
             /** @description The value after; null where it has none. */
             after: unknown;
@@ -3000,7 +3000,7 @@ export interface components {
             had: boolean;
             /** @description Whether it has a value after. */
             has: boolean;
-            /** @description Whether, of a large collection, only the elements that went and came are told; none where all of them did. */
+            /** @description Whether a large collection shows only its added and removed elements; false if all of them changed. */
             part: boolean;
         };
         /** @description Where a fact is read from. */
@@ -3016,26 +3016,26 @@ export interface components {
             damage: string;
             /** @description The entity it concerns, as a reference, where it concerns one. */
             entity: string | null;
-            /** @description Whether the log itself is damaged; otherwise only what is derived from it is stale. */
+            /** @description Whether the log itself is damaged; otherwise only derived data is stale. */
             log: boolean;
             /** @description The first position it concerns, where it concerns one. */
             position: number | null;
-            /** @description What is wrong, in one clause. */
+            /** @description The problem, in one clause. */
             problem: string;
-            /** @description What to do about it. */
+            /** @description The remedy. */
             remedy: string;
         };
         /** @description The progress of removing erased data from the files. */
         Finished: {
-            /** @description Who is in the way, as far as that is known. */
+            /** @description The blocking process, if known. */
             blockers: string[];
-            /** @description What the erasures did that it searched for. */
+            /** @description The effects of the erasures behind the search. */
             certificates: components["schemas"]["Certificate"][];
-            /** @description What compacting the file took, or would take; none if it was not needed. */
+            /** @description The cost of compacting the file, measured or estimated; None if it was not necessary. */
             compaction: components["schemas"]["Compaction"] | null;
-            /** @description Whether all files were searched and nothing was found. */
+            /** @description Whether all files were searched without a match. */
             complete: boolean;
-            /** @description Per file, how often something that went was found in it. */
+            /** @description Per file, the number of matches of erased bytes. */
             hits: {
                 [key: string]: number;
             };
@@ -3083,7 +3083,7 @@ export interface components {
             position: number;
             /** @description When the last entry was recorded; None in an empty log. */
             recorded_at: string | null;
-            /** @description Types whose states or identifying values wait to be made again, after a new version of their schema. */
+            /** @description Types whose states or identifying values are being recomputed after a new version of their schema. */
             refolding: components["schemas"]["Waiting"][];
             /** @description The tenant. */
             tenant: string;
@@ -3156,21 +3156,21 @@ export interface components {
         };
         /** @description The result of importing a log. */
         Imported: {
-            /** @description Whether anything was taken in. */
+            /** @description Whether anything was imported. */
             changed: boolean;
-            /** @description How many were taken over as they are, with their positions. */
+            /** @description Number of entries copied unchanged, with their positions. */
             cloned: number;
-            /** @description How many entries were offered. */
+            /** @description Number of offered entries. */
             entries: number;
-            /** @description How many had been erased, there or here, and say nothing. */
+            /** @description Number of entries that were already erased, there or here, and have no content. */
             erased: number;
-            /** @description Number of erasures carried out here: those in the log, and those that the folder of keys remembers. */
+            /** @description Number of erasures repeated here: those in the log, and those that the keys folder remembers. */
             erasures: number;
-            /** @description How many were here already. */
+            /** @description Number of entries that were here already. */
             known: number;
             /** @description The name that this ledger's log continues under; None if its next write begins a new one. */
             log: string | null;
-            /** @description How many were merged in, as new entries of this log. */
+            /** @description Number of entries merged, as new entries of this log. */
             merged: number;
             /** @description The end of this log afterwards. */
             position: number;
@@ -3190,7 +3190,7 @@ export interface components {
         Interpretation: {
             /** @description Who read it. */
             agent: string;
-            /** @description Anything else that shaped the reading. */
+            /** @description Other settings of the interpretation. */
             configuration: {
                 [key: string]: unknown;
             };
@@ -3200,7 +3200,7 @@ export interface components {
             error: string | null;
             /** @description Which code turned the answer into records. */
             extractor: string | null;
-            /** @description A fresh id: a reading happens, it is not said twice. */
+            /** @description A new id: an interpretation is an event, and is not deduplicated. */
             id: string;
             /** @description Which model read it, if one did. */
             model: string | null;
@@ -3214,7 +3214,7 @@ export interface components {
             source: string;
             /** @description Digest of the content read. */
             source_digest: string;
-            /** @description When the reading began. */
+            /** @description When the interpretation began. */
             started_at: string;
             /** @description `started`, `done` or `error`. */
             status: string;
@@ -3355,7 +3355,7 @@ export interface components {
         LogLeaves: {
             /** @description The format of its entries. */
             format: number;
-            /** @description The leaf hash at each requested position, in hex; None if there is no such entry. */
+            /** @description The leaf hash at each requested position, in hex; None if the position has no entry. */
             leaves: (string | null)[];
             /** @description Its name; None while it is empty. */
             log: string | null;
@@ -3363,7 +3363,7 @@ export interface components {
             position: number;
             /** @description Root of its tree, in hex. */
             root: string;
-            /** @description How far the other log was imported; None if it was not. */
+            /** @description Imported position of the other log; None if it was not imported. */
             taken: components["schemas"]["TakenLog"] | null;
         };
         /** @description The end of the log at a moment. */
@@ -3418,7 +3418,7 @@ export interface components {
         };
         /** @description How a reference or a record was found to mean a known entity. */
         Match: {
-            /** @description The reference as it was asked for, or that the record would have had by itself. */
+            /** @description The reference in the call, or the one that the record would have had on its own. */
             asked: string;
             /** @description The entity it means. */
             entity: string;
@@ -3548,7 +3548,7 @@ export interface components {
             assigned?: true;
             /** @description As far as stated. */
             confidence?: unknown;
-            /** @description Whom it speaks of. */
+            /** @description Its subject. */
             entity: {
                 key: string;
                 type: string;
@@ -3570,7 +3570,7 @@ export interface components {
              * @enum {unknown}
              */
             op: "assert" | "correct" | "delete" | "restore" | "retract";
-            /** @description How much the writer is to be trusted. */
+            /** @description Trust in the writer. */
             priority: number;
             /** @description As far as stated. */
             reason?: unknown;
@@ -3589,7 +3589,7 @@ export interface components {
             /** @description Since when it is true. */
             valid_from: string;
         };
-        /** @description What came of feeding a set in many orders. */
+        /** @description The result of writing a set in many orders. */
         OrderProof: {
             /** @description Seeds of the orders that ended in another fingerprint; empty when order does not matter. */
             differing: number[];
@@ -3597,26 +3597,26 @@ export interface components {
             fingerprint: string;
             /** @description Whether every order ended in the same state. */
             holds: boolean;
-            /** @description How many observations were shuffled. */
+            /** @description Number of shuffled observations. */
             observations: number;
-            /** @description How many orders were tried. */
+            /** @description Number of tried orders. */
             shuffles: number;
         };
         /** @description Where the value of one field came from. */
         Origin: {
             /** @description Who said so. */
             agent: string;
-            /** @description The reason given for the correction that stands on the field; none where none was given. */
+            /** @description The reason of the correction in effect on the field; None without one. */
             because: string | null;
             /** @description Whether the value, or an element of it, was decided only by arrival: no observation time was given. */
             by_arrival: boolean;
-            /** @description How many live claims the field has. */
+            /** @description Number of live claims on the field. */
             claims: number;
-            /** @description Whether a correction stands on the field. */
+            /** @description Whether a correction is in effect on the field. */
             corrected: boolean;
-            /** @description How many further live claims do not fit the schema or the policy. */
+            /** @description Number of other live claims that do not fit the schema or the policy. */
             misfits: number;
-            /** @description The observation that set the value; of a collection or a sum, the one whose turn came last. */
+            /** @description The observation that set the value; for a collection or a sum, the latest one. */
             observation: string;
             /** @description All observations that set the value, by digest; for a sum only the one shown. */
             observations: string[];
@@ -3875,7 +3875,7 @@ export interface components {
         };
         /** @description A step of a run, and its outcome. */
         RecordedStep: {
-            /** @description The answer of another verb that reads. */
+            /** @description The answer of another reading verb. */
             found: unknown;
             /** @description True if an earlier call with the same key recorded it. */
             repeated: boolean;
@@ -4031,7 +4031,7 @@ export interface components {
             /** @description The entries of the run, then those of each child run. */
             runs: unknown[][];
         };
-        /** @description A webhook whose failed deliveries are retried. */
+        /** @description A webhook whose failed deliveries are to be retried. */
         RetriedWebhook: {
             /** @description Number of deliveries. */
             retried: number;
@@ -4368,12 +4368,12 @@ export interface components {
         Signed: {
             /** @description What it says. */
             checkpoint: components["schemas"]["Checkpoint"];
-            /** @description True if it was signed now; otherwise nothing was added since the last one. */
+            /** @description True if it was signed now; otherwise no entry was added since the last one. */
             new: boolean;
             /** @description The signed note, to be handed out byte for byte. */
             note: string;
         };
-        /** @description What is believed about one entity at one moment. */
+        /** @description The state of one entity at one moment. */
         Snapshot: {
             /** @description Where each value came from. */
             blame: {
@@ -4399,7 +4399,7 @@ export interface components {
             matched?: components["schemas"]["Match"];
             /** @description All entities folded into it; itself alone unless joined by `same_as`. */
             members: string[];
-            /** @description Collections of which only the first elements are here: their sizes. */
+            /** @description Sizes of collections cut to their first elements. */
             more: {
                 [key: string]: number;
             };
@@ -4440,13 +4440,13 @@ export interface components {
         SourceContent: {
             /** @description The content, where it is no text. */
             base64: string | null;
-            /** @description How long it is. */
+            /** @description Its length. */
             bytes: number;
-            /** @description Who delivered it, when, and under which name. */
+            /** @description Its deliveries: agent, time and name of each. */
             deliveries: components["schemas"]["Delivery"][];
             /** @description Its id. */
             source: string;
-            /** @description The content; none where it is no text. */
+            /** @description The content; None if it is not text. */
             text: string | null;
         };
         /** @description What a run chose at one stage. */
@@ -4551,18 +4551,18 @@ export interface components {
         Stays: {
             /** @description Its name. */
             what: string;
-            /** @description The reason why it stays, and what it reveals. */
+            /** @description The reason why it stays, and the information it reveals. */
             why: string;
         };
-        /** @description One observation and what it changed. */
+        /** @description One observation and its changes. */
         Step: {
-            /** @description Fields it changed, before and after; none when it lost or was late. */
+            /** @description Fields it changed, before and after; empty when it lost or was late. */
             changes: components["schemas"]["FieldChange"][];
             /** @description Whether the entity was deleted after it. */
             deleted: boolean;
             /** @description What was said. */
             observation: components["schemas"]["Observation"];
-            /** @description Where it stands in the log. */
+            /** @description Its position in the log. */
             position: number;
         };
         /** @description How many steps a run has, by kind. */
@@ -4625,7 +4625,7 @@ export interface components {
             assigned?: true;
             /** @description As far as stated. */
             confidence?: unknown;
-            /** @description Whom it speaks of. */
+            /** @description Its subject. */
             entity: {
                 key: string;
                 type: string;
@@ -4647,9 +4647,9 @@ export interface components {
              * @enum {unknown}
              */
             op: "assert" | "correct" | "delete" | "restore" | "retract";
-            /** @description Where it stands in the log. */
+            /** @description Its position in the log. */
             position: number;
-            /** @description How much the writer is to be trusted. */
+            /** @description Trust in the writer. */
             priority: number;
             /** @description As far as stated. */
             reason?: unknown;
@@ -4749,7 +4749,7 @@ export interface components {
             /** @description The value. */
             value: unknown;
         };
-        /** @description How far another log was imported. */
+        /** @description How much of another log was imported. */
         TakenLog: {
             /** @description The leaf hash there, in hex. */
             leaf: string;
@@ -4879,15 +4879,15 @@ export interface components {
             agent: string;
             /** @description Whether the log set `observed_at`, because they stated none: it is when the claim arrived. */
             assigned: boolean;
-            /** @description The reason they gave, as for a correction; none where they gave none. */
+            /** @description The stated reason, as for a correction; None without one. */
             because: string | null;
             /** @description Whether it takes part, and the field was decided only by arrival. */
             by_arrival: boolean;
-            /** @description The entity it speaks of. */
+            /** @description The entity of the claim. */
             entity: string;
-            /** @description The words that stand there, where the source is text or JSON and still has them. */
+            /** @description The excerpt of the source, if it is text or JSON and still has it. */
             excerpt: string | null;
-            /** @description The reading it came from. */
+            /** @description The interpretation it came from. */
             interpretation: string | null;
             /** @description Where in the source they read it. */
             locator: {
@@ -4905,46 +4905,46 @@ export interface components {
             reason: string;
             /** @description Elements they took out of a collection. */
             removed: unknown[];
-            /** @description The run it was said in. */
+            /** @description The run of the observation. */
             run: string | null;
             /** @description The source they named. */
             source: string | null;
-            /** @description What they said; null where they only removed elements. */
+            /** @description The stated values; null if the claims only removed elements. */
             value: unknown;
             /** @description Whether it takes part in the value. */
             wins: boolean;
         };
-        /** @description What a verification looked at and what it found. */
+        /** @description The scope and the findings of a verification. */
         Verified: {
-            /** @description What was looked at: `file`, `log`, `checkpoints`, `receipts`, `state`, `search`, `vectors`. */
+            /** @description The checked parts: `file`, `log`, `checkpoints`, `receipts`, `state`, `search`, `vectors`. */
             checked: string[];
-            /** @description How many entries checkpoints that were given cover; those after them no checkpoint speaks for. */
+            /** @description Number of entries that the given checkpoints cover; no checkpoint covers later ones. */
             covered: number;
-            /** @description What was found: the log's first, each by position. */
+            /** @description The findings: the log's first, each by position. */
             damage: components["schemas"]["Finding"][];
             /** @description Entities whose state was folded again; none when the log is damaged. */
             entities: number;
             /** @description Entries of the log. */
             entries: number;
-            /** @description One digest of the whole state, from the log alone; none when the log is damaged. */
+            /** @description One digest of the whole state, from the log alone; None when the log is damaged. */
             fingerprint: string | null;
-            /** @description The first bad position: of the log where that is damaged, else of what is derived from it. */
+            /** @description The first bad position: of the log if it is damaged, else of derived data. */
             first: number | null;
             /** @description Whether the log itself is damaged. */
             log_damaged: boolean;
             /** @description The names the log was written under, by first use. */
             logs: string[];
-            /** @description What is no damage and should be known: a clock far ahead of this machine's, an epoch that was accepted. */
+            /** @description Notices that are not damage: a clock far ahead of this machine's, an accepted epoch. */
             notices: string[];
             /** @description Observations among them. */
             observations: number;
-            /** @description The last position that was looked at; the one before all in an empty ledger. */
+            /** @description The last checked position; -1 for an empty ledger. */
             position: number;
             /** @description The root of the tree over all entries, from the entries alone, in hex. */
             root: string;
-            /** @description Whether nothing was found. */
+            /** @description Whether there are no findings. */
             sound: boolean;
-            /** @description How many entries no checkpoint covers. */
+            /** @description Number of entries that no checkpoint covers. */
             tail: number;
             /** @description What could not be looked at, and why. */
             unchecked: string[];
@@ -4968,7 +4968,7 @@ export interface components {
             kinds: string[];
             /** @description The last delivered position. */
             position: number;
-            /** @description The tenant whose log is sent. */
+            /** @description The tenant whose log is delivered. */
             tenant: string;
             /** @description Its address. */
             url: string;
@@ -5191,7 +5191,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A condition stated by the caller no longer holds. */
+        /** @description A condition in the call no longer holds. */
         Problem412: {
             headers: {
                 [name: string]: unknown;
@@ -5255,7 +5255,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is of another media type or encoding. */
+        /** @description The body has an unsupported media type or encoding. */
         Problem415: {
             headers: {
                 [name: string]: unknown;
@@ -5295,7 +5295,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key calls too often, or too many of its calls run or wait; `Retry-After` says when to call again. */
+        /** @description The key calls too often, or too many of its calls are running or queued; `Retry-After` says when to retry. */
         Problem429: {
             headers: {
                 [name: string]: unknown;
@@ -5497,9 +5497,9 @@ export interface operations {
     bisect: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -5517,9 +5517,9 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description the branch in question (default: what the decision chose) */
+                    /** @description the branch in question (default: the chosen one) */
                     chosen?: unknown;
-                    /** @description what is chosen when no rule matches */
+                    /** @description the choice when no rule matches */
                     default?: unknown;
                     /** @description the entity is deleted */
                     deleted?: boolean;
@@ -5571,13 +5571,13 @@ export interface operations {
     blame: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description also quote the text of the source that a claim points to */
                 excerpts?: boolean;
                 /** @description only this field */
                 field?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -5656,7 +5656,7 @@ export interface operations {
             query?: {
                 /** @description list fields that were decided by arrival alone: no observation time was given */
                 arrival?: boolean;
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -5666,7 +5666,7 @@ export interface operations {
                 entity_type?: string;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -5706,7 +5706,7 @@ export interface operations {
             header?: {
                 /** @description makes it safe to send the same call again */
                 "Idempotency-Key"?: string;
-                /** @description ETag of the entity as you read it, several of them, or *; another version is refused with 412 */
+                /** @description ETag of the entity as you read it, several ETags, or *; another version is refused with 412 */
                 "If-Match"?: string;
             };
             path?: never;
@@ -5732,7 +5732,7 @@ export interface operations {
                     if_version?: number | number[] | "known";
                     /** @description when it was observed: RFC 3339 with an offset, a date, yesterday, 2d, last monday (default: now) */
                     observed_at?: string;
-                    /** @description how much to trust the writer; the higher one wins */
+                    /** @description trust in the writer; the higher one wins */
                     priority?: number;
                     /** @description why; stored with the change */
                     reason?: string;
@@ -5836,7 +5836,7 @@ export interface operations {
     diff: {
         parameters: {
             query: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description only entities of this type */
                 entity_type?: string;
@@ -5849,7 +5849,7 @@ export interface operations {
                 ref?: string;
                 /** @description the later moment (default: the moment read at, or now) */
                 to?: string | number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -5886,9 +5886,9 @@ export interface operations {
     diff_against: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -5941,7 +5941,7 @@ export interface operations {
     duplicates: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -5953,7 +5953,7 @@ export interface operations {
                 limit?: number;
                 /** @description entity: type/key, an ent_ id, or a value that only it has, such as its name */
                 ref?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -5990,7 +5990,7 @@ export interface operations {
     elements: {
         parameters: {
             query: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -6001,7 +6001,7 @@ export interface operations {
                 field: string;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6044,7 +6044,7 @@ export interface operations {
     query: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -6058,7 +6058,7 @@ export interface operations {
                 limit?: number;
                 /** @description sort by this field */
                 sort?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
                 /** @description only entities that fulfil this: city=Barcelona, 'age gte 18' (eq, in, lt, lte, gt, gte, prefix, exists) */
                 where?: string[];
@@ -6097,11 +6097,11 @@ export interface operations {
     show: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description answer with whole records: provenance, and every element of large collections */
                 details?: boolean;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: {
@@ -6172,9 +6172,9 @@ export interface operations {
                 "application/json": {
                     /** @description erase everything this agent stated */
                     agent?: string;
-                    /** @description show what would be erased, and erase nothing */
+                    /** @description only show the entries to erase */
                     dry_run?: boolean;
-                    /** @description why; stored in the log, so do not name anybody in it */
+                    /** @description the reason; stored in the log, so do not name anybody in it */
                     reason: string;
                     /** @description erase an entity, its relations and all runs about it */
                     subject?: string;
@@ -6253,11 +6253,11 @@ export interface operations {
     fingerprint: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description include the observations behind the values */
                 provenance?: boolean;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6308,7 +6308,7 @@ export interface operations {
                 "application/json": {
                     /** @description rewrite the file even if the search finds nothing; writers wait */
                     compact?: boolean;
-                    /** @description show what rewriting the file would take, and do nothing */
+                    /** @description only show the cost of rewriting the file */
                     dry_run?: boolean;
                 };
             };
@@ -6376,7 +6376,7 @@ export interface operations {
     history: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -6386,7 +6386,7 @@ export interface operations {
                 field?: string;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6429,9 +6429,9 @@ export interface operations {
     ids: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6480,7 +6480,7 @@ export interface operations {
             query?: {
                 /** @description everything this agent stated */
                 agent?: string;
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -6490,7 +6490,7 @@ export interface operations {
                 limit?: number;
                 /** @description an observation, a source, an interpretation, an entity, a run, or a decision as RUN#stage */
                 of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6527,7 +6527,7 @@ export interface operations {
     interpretations_list: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -6535,7 +6535,7 @@ export interface operations {
                 details?: boolean;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6588,7 +6588,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description anything else that shapes the reading */
+                    /** @description other settings of the interpretation */
                     configuration?: Record<string, unknown>;
                     /** @description which code turns the answer into records */
                     extractor?: string;
@@ -6632,9 +6632,9 @@ export interface operations {
     interpretations_show: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6680,7 +6680,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description id of the reading
+                 * @description id of the interpretation
                  * @example int_aaaaaaaaaaaaaaaaaaaaaaaaaa
                  */
                 interpretation: string;
@@ -6705,7 +6705,7 @@ export interface operations {
                      * @enum {string}
                      */
                     status?: "done" | "error";
-                    /** @description what it cost, as the model reported it */
+                    /** @description the cost, as the model reported it */
                     usage?: Record<string, unknown>;
                 };
             };
@@ -6745,7 +6745,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description id of the reading
+                 * @description id of the interpretation
                  * @example int_aaaaaaaaaaaaaaaaaaaaaaaaaa
                  */
                 interpretation: string;
@@ -6770,7 +6770,7 @@ export interface operations {
                     dry_run?: boolean;
                     /** @description when it was seen, RFC 3339 with an offset; default: now */
                     observed_at?: string;
-                    /** @description how far the writer is trusted; the larger wins */
+                    /** @description trust in the writer; the larger wins */
                     priority?: number;
                     /** @description what was found */
                     records: components["schemas"]["Record"] | components["schemas"]["Record"][];
@@ -6808,7 +6808,7 @@ export interface operations {
     interpretations_diff: {
         parameters: {
             query: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /**
                  * @description id of an interpretation
@@ -6816,11 +6816,11 @@ export interface operations {
                  */
                 from: string;
                 /**
-                 * @description id of the one to compare it with
+                 * @description id of the interpretation to compare with
                  * @example int_bbbbbbbbbbbbbbbbbbbbbbbbbb
                  */
                 to: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6945,7 +6945,7 @@ export interface operations {
     lineage: {
         parameters: {
             query: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -6958,7 +6958,7 @@ export interface operations {
                  * @example contact/Ana Rivera#city
                  */
                 of: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -6997,11 +6997,11 @@ export interface operations {
             query?: {
                 /** @description only entries after this position */
                 after?: number;
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description return at most this many entries */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: {
@@ -7047,13 +7047,13 @@ export interface operations {
     log_import: {
         parameters: {
             query?: {
-                /** @description the position of that log after which they come */
+                /** @description the position of that log before the first entry */
                 after?: number;
                 /** @description whether this server already holds all of that log up to this position */
                 held?: boolean;
                 /** @description the leaf hash of that log at this position, in hex */
                 leaf?: string;
-                /** @description the name of their log, so that the server remembers how far it was taken in */
+                /** @description the name of their log, under which the server remembers the last imported position */
                 log?: string;
             };
             header?: never;
@@ -7103,13 +7103,13 @@ export interface operations {
     log_leaves: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description another log; the answer says how far it was taken in */
+                /** @description the other log; the answer says up to which position it was imported */
                 log?: string;
-                /** @description a position whose leaf hash is asked for; may be repeated */
+                /** @description a position whose leaf hash to return; may be repeated */
                 position?: string[];
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -7204,21 +7204,21 @@ export interface operations {
     observations: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
                 /** @description answer with whole records: provenance, and every element of large collections */
                 details?: boolean;
-                /** @description only what was read in this interpretation */
+                /** @description only values read in this interpretation */
                 interpretation?: string;
                 /** @description return at most this many */
                 limit?: number;
                 /** @description entity: type/key, an ent_ id, or a value that only it has, such as its name */
                 ref?: string;
-                /** @description only what was read from this source */
+                /** @description only values read from this source */
                 source?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -7255,7 +7255,7 @@ export interface operations {
     overview: {
         parameters: {
             query?: {
-                /** @description how many days to count, up to today (default: 30) */
+                /** @description number of days to count, up to today (default: 30) */
                 days?: number;
             };
             header?: never;
@@ -7292,9 +7292,9 @@ export interface operations {
     position: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -7537,7 +7537,7 @@ export interface operations {
     prove_order: {
         parameters: {
             query?: {
-                /** @description how many orders to try (default: 100) */
+                /** @description number of orders to try (default: 100) */
                 shuffles?: number;
             };
             header?: never;
@@ -7614,9 +7614,9 @@ export interface operations {
     recall: {
         parameters: {
             query: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description how many tokens the text may use */
+                /** @description most tokens of the text */
                 budget?: number;
                 /** @description the conversation, with the scope conversation */
                 conversation?: string;
@@ -7624,7 +7624,7 @@ export interface operations {
                 entity_type?: string | string[];
                 /** @description return at most this many hits (default: 1) */
                 k?: number;
-                /** @description leave out what these agents said */
+                /** @description ignore statements of these agents */
                 not_from?: string | string[];
                 /** @description the principal, with the scope principal */
                 principal?: string;
@@ -7635,17 +7635,17 @@ export interface operations {
                  * @example why was application #42 rejected?
                  */
                 question: string;
-                /** @description whose runs to look at (default: tenant) */
+                /** @description whose runs to search (default: tenant) */
                 scope?: "tenant" | "principal" | "conversation";
-                /** @description only what was said at or after this time */
+                /** @description only statements made at or after this time */
                 since?: string;
                 /** @description lowest score to accept, 0 to 1 (default: 0.5) */
                 threshold?: number;
-                /** @description ignore what is older than this, in seconds */
+                /** @description ignore memories older than this, in seconds */
                 ttl?: number;
-                /** @description only what was said before this time */
+                /** @description only statements made before this time */
                 until?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -7682,9 +7682,9 @@ export interface operations {
     reduce: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -7700,9 +7700,9 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description the branch in question (default: what the decision chose) */
+                    /** @description the branch in question (default: the chosen one) */
                     chosen?: unknown;
-                    /** @description what is chosen when no rule matches */
+                    /** @description the choice when no rule matches */
                     default?: unknown;
                     /** @description the entity is deleted */
                     deleted?: boolean;
@@ -7854,11 +7854,11 @@ export interface operations {
     related: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
-                /** @description how many relations to follow (default: 1) */
+                /** @description number of relations to follow (default: 1) */
                 depth?: number;
                 /** @description answer with whole records: provenance, and every element of large collections */
                 details?: boolean;
@@ -7866,7 +7866,7 @@ export interface operations {
                 limit?: number;
                 /** @description only relations of this type */
                 type?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -7930,21 +7930,21 @@ export interface operations {
                     /** @description do everything except write */
                     dry_run?: boolean;
                     /**
-                     * @description existing (default): take an unknown subject for the one known entity that has that value; never: do not
+                     * @description existing (default): resolve an unknown subject to the one known entity with that value; never: keep it unknown
                      * @enum {string}
                      */
                     match?: "existing" | "never";
                     /** @description when it was observed: RFC 3339 with an offset, a date, yesterday, 2d, last monday (default: now) */
                     observed_at?: string;
-                    /** @description how much to trust the writer; the higher one wins */
+                    /** @description trust in the writer; the higher one wins */
                     priority?: number;
-                    /** @description run in which it was observed */
+                    /** @description run that made the observation */
                     run?: string;
                     /** @description id of the source it was read from */
                     source?: string;
                     /** @description step of that run */
                     step?: number;
-                    /** @description what to remember, in a sentence */
+                    /** @description a sentence to remember */
                     text: string;
                 };
             };
@@ -8093,7 +8093,7 @@ export interface operations {
             query?: {
                 /** @description only runs of this agent */
                 agent?: string;
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description only runs of this conversation */
                 conversation?: string;
@@ -8117,7 +8117,7 @@ export interface operations {
                 subject?: string;
                 /** @description only runs that started before this time */
                 until?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
                 /** @description only runs with this verdict */
                 verdict?: string;
@@ -8180,7 +8180,7 @@ export interface operations {
                     code?: string;
                     /** @description the conversation it is part of */
                     conversation?: string;
-                    /** @description the run and step it is a fork of, and what was edited there */
+                    /** @description the run and step it forks, and the edit */
                     forked_from?: Record<string, unknown>;
                     /** @description the id of the run; default: a new one */
                     id?: string;
@@ -8192,9 +8192,9 @@ export interface operations {
                     parent?: string;
                     /** @description the pipeline it is a step of */
                     pipeline?: string;
-                    /** @description on whose behalf it runs */
+                    /** @description the principal on whose behalf it runs */
                     principal?: string;
-                    /** @description what the run is asked */
+                    /** @description the question or task of the run */
                     query: string;
                     /** @description whether it answers from memory */
                     recall?: boolean;
@@ -8242,9 +8242,9 @@ export interface operations {
     runs_show: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -8310,14 +8310,14 @@ export interface operations {
                 "application/json": {
                     /** @description what it answers */
                     answer?: unknown;
-                    /** @description what went wrong: text, or type and message */
+                    /** @description the error: text, or type and message */
                     error?: string | Record<string, unknown>;
                     /**
                      * @description how it ended; default: done
                      * @enum {string}
                      */
                     status?: "done" | "error" | "cancelled";
-                    /** @description what it cost, as counts by name */
+                    /** @description the cost, as counts by name */
                     usage?: Record<string, unknown>;
                 };
             };
@@ -8431,7 +8431,7 @@ export interface operations {
                 "application/json": {
                     /** @description a position, a time, now, @tag or a run */
                     against: string | number;
-                    /** @description what to call the evaluation */
+                    /** @description name of the evaluation */
                     name?: string;
                     /** @description why; stored with the change */
                     reason?: string;
@@ -8595,11 +8595,11 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description what becomes of `once` tools that started and never finished: refuse to resume, you call them again, or you find out the result; default: fail
+                     * @description handling of `once` tools that started and never finished: refuse to resume, call them again, or find out the result yourself; default: fail
                      * @enum {string}
                      */
                     on_unknown?: "fail" | "retry" | "resolve";
-                    /** @description the last position of it that you know; refused if it has gone on since */
+                    /** @description the last position of the run that you know; refused if the run has newer entries */
                     position?: number;
                 };
             };
@@ -8633,9 +8633,9 @@ export interface operations {
     runs_snapshot: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -8680,17 +8680,17 @@ export interface operations {
     runs_steps: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description only steps of this kind */
                 kind?: "read" | "tool" | "model" | "decision" | "note" | "write";
                 /** @description return at most this many */
                 limit?: number;
-                /** @description leave out this many steps, the first ones (default: 0) */
+                /** @description skip this many steps (default: 0) */
                 skip?: number;
                 /** @description begin with the step of this number */
                 step?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -8771,7 +8771,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description an object whose one key is the kind of step */
+                    /** @description an object with one key, the kind of step */
                     step: Record<string, unknown>;
                 };
             };
@@ -8805,13 +8805,13 @@ export interface operations {
     runs_text: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description most tokens of the text */
                 budget?: number;
                 /** @description decisions, commits, narrative or full; default: decisions */
                 projection?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -8854,9 +8854,9 @@ export interface operations {
     runs_diff: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -8880,7 +8880,7 @@ export interface operations {
                     limit?: number;
                     /** @description the run to compare it with */
                     second: string | Record<string, unknown> | Record<string, unknown>[];
-                    /** @description leave out this many rows, the first ones (default: with `limit`, up to the page with the row where they part) */
+                    /** @description skip this many rows (default: with `limit`, up to the page with the first difference) */
                     skip?: number;
                 };
             };
@@ -8914,9 +8914,9 @@ export interface operations {
     runs_group: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9037,7 +9037,7 @@ export interface operations {
     schemas_list: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -9045,7 +9045,7 @@ export interface operations {
                 details?: boolean;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9144,9 +9144,9 @@ export interface operations {
     schemas_show: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9189,9 +9189,9 @@ export interface operations {
     schemas_infer: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9287,7 +9287,7 @@ export interface operations {
     search: {
         parameters: {
             query: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -9302,7 +9302,7 @@ export interface operations {
                  * @example Ana Rivera
                  */
                 query: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9339,7 +9339,7 @@ export interface operations {
     sources_list: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -9347,7 +9347,7 @@ export interface operations {
                 details?: boolean;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9440,9 +9440,9 @@ export interface operations {
     sources_show: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9542,7 +9542,7 @@ export interface operations {
     stale: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -9550,9 +9550,9 @@ export interface operations {
                 details?: boolean;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description also decisions that would come out the same */
+                /** @description also decisions with the same outcome */
                 same?: boolean;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9631,9 +9631,9 @@ export interface operations {
             header?: {
                 /** @description makes it safe to send the same call again */
                 "Idempotency-Key"?: string;
-                /** @description ETag of the entity as you read it, several of them, or *; another version is refused with 412 */
+                /** @description ETag of the entity as you read it, several ETags, or *; another version is refused with 412 */
                 "If-Match"?: string;
-                /** @description *: write only what is new; refused with 412 if any of it is known */
+                /** @description *: write only new records; refused with 412 if any is known */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -9658,17 +9658,17 @@ export interface operations {
                     /** @description write only if the entity has this version, one of several, one by reference, or is `new` or `known` */
                     if_version?: number | number[] | ("new" | "known") | Record<string, unknown>;
                     /**
-                     * @description attach a record of an unknown entity to the one known entity that it can mean
+                     * @description attach a record of an unknown entity to the one known entity that it matches
                      * @enum {string}
                      */
                     match?: "existing";
                     /** @description when it was observed: RFC 3339 with an offset, a date, yesterday, 2d, last monday (default: now) */
                     observed_at?: string;
-                    /** @description how much to trust the writer; the higher one wins */
+                    /** @description trust in the writer; the higher one wins */
                     priority?: number;
-                    /** @description what was observed: one record or a list */
+                    /** @description the observations: one record or a list */
                     records: components["schemas"]["Record"] | components["schemas"]["Record"][];
-                    /** @description run in which it was observed */
+                    /** @description run that made the observation */
                     run?: string;
                     /** @description ids of the observations the writer had read */
                     saw?: string[];
@@ -9813,7 +9813,7 @@ export interface operations {
     timeline: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -9821,11 +9821,11 @@ export interface operations {
                 details?: boolean;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description only what was observed at or after this time */
+                /** @description only observations made at or after this time */
                 since?: string;
-                /** @description only what was observed before this time */
+                /** @description only observations made before this time */
                 until?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -9887,7 +9887,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description Received; partialSuccess says what was rejected. */
+            /** @description Received; partialSuccess counts the rejected spans. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9910,9 +9910,9 @@ export interface operations {
     values: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -10175,7 +10175,7 @@ export interface operations {
     webhooks_dead_letters: {
         parameters: {
             query?: {
-                /** @description only those of this webhook */
+                /** @description only dead letters of this webhook */
                 webhook?: string;
             };
             header?: never;
@@ -10216,9 +10216,9 @@ export interface operations {
     what_if: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;
@@ -10245,7 +10245,7 @@ export interface operations {
                     rules?: Record<string, unknown>;
                     /** @description run ids, or decisions as RUN#stage (default: all) */
                     run?: string | string[];
-                    /** @description also decisions that would come out the same */
+                    /** @description also decisions with the same outcome */
                     same?: boolean;
                     /** @description other values, by the name of a fact or by REF#field */
                     set?: Record<string, unknown>;
@@ -10297,7 +10297,7 @@ export interface operations {
     why: {
         parameters: {
             query?: {
-                /** @description answer with what was known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
+                /** @description read state as known at this moment: a position, a time, a date, 2d, @tag or a run (default: now) */
                 as_of?: string;
                 /** @description continue where the previous page ended */
                 cursor?: string;
@@ -10305,7 +10305,7 @@ export interface operations {
                 details?: boolean;
                 /** @description return at most this many */
                 limit?: number;
-                /** @description count only what was true by this time, whenever it became known (default: all of it) */
+                /** @description count only values that were true by this time, whenever they became known (default: all) */
                 valid_at?: string;
             };
             header?: never;

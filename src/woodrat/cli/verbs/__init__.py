@@ -1,7 +1,7 @@
-"""Verbs: every command there is, as data; the parser, the completions and the reference page are made from it.
+"""Verbs: every command as data; the parser, the completions and the reference page are made from it.
 
-Commands stand in one module per section of the help, and a command line loads the one it needs: reading all of them
-takes longer than most commands do.
+Each section of the help has a module with its commands, and a command line loads only the one it needs: loading all of
+them takes longer than most commands.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     COMMANDS: tuple[Command, ...]
 
 SECTIONS: dict[str, str] = {
-    "facts": "what agents observed, and what follows from it at any moment",
-    "runs": "what an agent read, called, decided and answered",
-    "questions": "why something was decided, and what depends on it",
+    "facts": "observations of agents, and the state at any moment",
+    "runs": "reads, calls, decisions and answers of agents",
+    "questions": "reasons of decisions, and what depends on them",
     "proof": "check the ledger, and prove it to others",
     "data": "schemas, sources, the log, and moving data in and out",
     "server": "serve the ledger, and set things up",
@@ -84,7 +84,7 @@ OTHER_NAMES: dict[str, str] = {
     "--valid": "--valid-at",
     "--verdict": "`woodrat runs judge RUN good|bad`",
 }
-"""Words that people type for commands of another name; looked up before similar names."""
+"""Words that people type for commands with another name; looked up before similar names."""
 
 
 def section(name: str) -> tuple[Command, ...]:
@@ -96,13 +96,13 @@ def section(name: str) -> tuple[Command, ...]:
 
 
 def named(words: str) -> Command | None:
-    """Return the command that goes by these words."""
+    """Return the command with these words."""
     home = FIRST_WORDS.get(words.partition(" ")[0])
     return None if home is None else next((command for command in section(home) if command.words == words), None)
 
 
 def __getattr__(name: str) -> Any:
-    """Return all commands, section by section, when they are asked for."""
+    """Return all commands, section by section; made on the first call."""
     if name != "COMMANDS":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     every = tuple(command for home in SECTIONS for command in section(home))

@@ -101,7 +101,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             _THROUGH,
             argument("--force", action="store_true", help="overwrite an existing file"),
-            argument("--resume", action="store_true", help="append what the log has gained to an earlier export"),
+            argument("--resume", action="store_true", help="append the new entries of the log to an earlier export"),
         ),
         rows=False,
     ),
@@ -118,7 +118,7 @@ COMMANDS: tuple[Command, ...] = (
             argument("--no-metadata", action="store_true", help="do not write which runs and entries a row is from"),
             argument("--no-record", action="store_true", help="do not record the export; `impact` will not find it"),
         ),
-        more="Runs that depend on retracted observations are left out.",
+        more="Runs that depend on retracted observations are excluded.",
     ),
     Command(
         "import log",
@@ -143,7 +143,7 @@ COMMANDS: tuple[Command, ...] = (
             argument("--check", action="store_true", help="then compare every snapshot, and say why values differ"),
         ),
         writes=True,
-        more="Importing it again adds only what is new in it. The file is only read.",
+        more="Importing it again adds only its new data. The file is only read.",
     ),
     Command(
         "import otlp",
@@ -213,7 +213,7 @@ COMMANDS: tuple[Command, ...] = (
             argument(
                 "--accept",
                 metavar="REASON",
-                help="go on from it although the signing keys remember more: begin a new epoch for every such tenant",
+                help="start although the signing keys remember longer logs: begin a new epoch for every such tenant",
             ),
         ),
         more=(

@@ -20,7 +20,7 @@ Form = Mapping[str, Any] | tuple[Argument, ...]
 """How a command takes a parameter of its verb differently: other settings, or other arguments instead of it."""
 
 FILE: Final = "FILE"
-"""The placeholder of a parameter whose value a terminal takes from a file."""
+"""The placeholder of a parameter whose value comes from a file on a terminal."""
 
 
 class Command:
@@ -99,7 +99,7 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 
 def destination(argument: Argument) -> str:
-    """Return the name that an argument's value goes by."""
+    """Return the name of an argument's value."""
     names, settings = argument
     name: str = settings.get("dest") or names[-1].lstrip("-").replace("-", "_")
     return name
@@ -116,7 +116,7 @@ def label(argument: Argument) -> str:
     return names[0] if is_option(argument) else settings.get("metavar", names[0])
 
 
-# What is typed for a value
+# Forms of typed values
 
 
 def whole(text: str) -> int:
@@ -259,7 +259,7 @@ EVERYWHERE: tuple[Argument, ...] = (
     ),
     argument("-o", "--output", choices=OUTPUTS, help="output format (default: table on a terminal, json when piped)"),
 )
-"""Global options; they can stand before or after the command."""
+"""Global options; they can come before or after the command."""
 MOMENT_NAMES = ("as_of", "valid_at")
 """Names of the arguments for the moment."""
 
@@ -290,6 +290,6 @@ FUNCTION = argument(
     help="the agent's function; it receives the run",
 )
 REQUIRED: Final = {"required": True}
-"""The form of a parameter that a terminal asks for, though the library does not."""
+"""The form of a parameter that is required on a terminal, but not in the library."""
 REF_OR_ALL: Final = {"help": "entity: type/key, or an ent_ id (default: all)"}
-"""The form of a reference that may be left out."""
+"""The form of an optional reference."""

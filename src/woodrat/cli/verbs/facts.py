@@ -26,8 +26,8 @@ COMMANDS: tuple[Command, ...] = (
             "if_version": {"help": "write only if the entity has this version; also `new` or `known`"},
         },
         own=(argument("--details", action="store_true", help="print the report of every batch instead of a summary"),),
-        more="One call is one transaction. A file of more than 1,000 lines is stored in batches of 1,000, each of them "
-        "whole or not at all, and a summary says what came of it.",
+        more="One call is one transaction. A file of more than 1,000 lines is stored in batches of 1,000, "
+        "each of them whole or not at all, and a summary follows.",
     ),
     Command(
         "remember",
@@ -157,7 +157,7 @@ COMMANDS: tuple[Command, ...] = (
         ("woodrat retract obs_d2fjsh5trd3wfuioa2iscubxg2 --reason 'that was another Ana'",),
         verb="retract",
         forms={"reason": REQUIRED},
-        more="A retraction is an observation too, and can be retracted in turn.",
+        more="A retraction is an observation, so it can be retracted as well.",
     ),
     Command(
         "delete",

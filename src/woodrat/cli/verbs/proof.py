@@ -10,7 +10,7 @@ COMMANDS: tuple[Command, ...] = (
         "maintenance:fingerprint",
         ("woodrat fingerprint", "woodrat fingerprint --as-of @release-3"),
         verb="fingerprint",
-        more="The same observations give the same fingerprint, in whatever order they arrived.",
+        more="The same observations give the same fingerprint, in any order of arrival.",
     ),
     Command(
         "prove-order",
@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
             argument("--with-verifier", action="store_true", help="put both stand-alone verifiers beside it"),
         ),
         rows=False,
-        more="Whoever checks it needs the file and your public key, and neither Woodrat nor the ledger.",
+        more="Checking it takes the file and your public key, and neither Woodrat nor the ledger.",
     ),
     Command(
         "erase",
@@ -91,13 +91,13 @@ COMMANDS: tuple[Command, ...] = (
             argument(
                 "--finish",
                 action="store_true",
-                help="finish pending erasures: search the files, and compact one that still holds something",
+                help="finish pending erasures: search the files, and compact a file that still contains erased bytes",
             ),
             argument("--compact", action="store_true", help="with --finish: compact the file in any case"),
-            argument("--again", action="store_true", help="after restoring a backup, erase again what had been erased"),
+            argument("--again", action="store_true", help="after restoring a backup, repeat earlier erasures"),
         ),
         rows=False,
-        more="What names or quotes it goes with it. `delete` hides an entity without erasing it.",
+        more="Entries that name or quote it are erased too. `delete` hides an entity without erasing it.",
     ),
 )
 """The commands, in the order of the help."""

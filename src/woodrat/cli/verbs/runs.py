@@ -24,7 +24,7 @@ COMMANDS: tuple[Command, ...] = (
                 "--projection", metavar="P", help="print this part as text: decisions, commits, narrative or full"
             ),
             argument("--step", type=whole, metavar="N", help="print this step whole: prompt, arguments and result"),
-            argument("--budget", type=whole, metavar="N", help="how many tokens the projection may use"),
+            argument("--budget", type=whole, metavar="N", help="most tokens of the projection"),
             argument("--format", choices=("snapshot",), help="print the run in this format, for other tools to read"),
         ),
     ),
@@ -57,7 +57,7 @@ COMMANDS: tuple[Command, ...] = (
         verb="runs.import_",
         forms={"document": {"help": "files or folders: JSON, JSONL, CSV, or OTLP in protobuf; - for standard input"}},
         more=(
-            "A file holds what another tool recorded, or an export of runs. Importing it twice changes nothing. "
+            "A file contains a recording of another tool, or an export of runs. Importing it twice changes nothing. "
             "If anything is wrong with any file, nothing is recorded."
         ),
     ),
@@ -70,8 +70,8 @@ COMMANDS: tuple[Command, ...] = (
         ),
         verb="runs.judge",
         forms={
-            "verdict": {"help": "the verdict; with --against alone it is worked out"},
-            "against": {"help": "moment whose state is known to be good, to compare what it wrote"},
+            "verdict": {"help": "the verdict; default with --against: computed"},
+            "against": {"help": "moment with a state known to be good, to compare the run's writes with"},
         },
     ),
     Command(
@@ -89,7 +89,7 @@ COMMANDS: tuple[Command, ...] = (
                 "--on-unknown",
                 choices=("fail", "retry"),
                 default="fail",
-                help="what to do about a `once` tool that started and never finished (default: fail)",
+                help="handling of a `once` tool that started and never finished (default: fail)",
             ),
         ),
         writes=True,
@@ -115,7 +115,7 @@ COMMANDS: tuple[Command, ...] = (
                 action="append",
                 required=True,
                 metavar="PATH=VALUE",
-                help="what to change: inputs.NAME, query, result, error, response, prompt, fields.NAME (repeatable)",
+                help="the edit: inputs.NAME, query, result, error, response, prompt, fields.NAME (repeatable)",
             ),
             FUNCTION,
             argument(
@@ -143,7 +143,7 @@ COMMANDS: tuple[Command, ...] = (
             argument("--agent", metavar="A", help="only runs of this agent"),
             argument("--live", metavar="NAME", action="append", default=[], help="tool or model to call for real"),
             argument("--steps", type=whole, metavar="N", help="stop a run after this many steps (default: 10000)"),
-            argument("--jobs", type=whole, metavar="N", help="how many processes work at the same time"),
+            argument("--jobs", type=whole, metavar="N", help="number of parallel processes"),
             argument("--timeout", metavar="S", help="stop a run after this many seconds"),
         ),
         more="Exits with 1 if any run differs.",

@@ -45,7 +45,7 @@ COMMANDS: tuple[Command, ...] = (
                 "--log-level",
                 choices=("debug", "info", "warning", "error"),
                 default="warning",
-                help="what to log to standard error, as JSON lines (default: warning)",
+                help="log level of standard error, as JSON lines (default: warning)",
             ),
         ),
         rows=False,
@@ -81,16 +81,16 @@ COMMANDS: tuple[Command, ...] = (
         ),
         what="Create an API key for --tenant, and show its secret once.",
         own=(
-            argument("--agent", metavar="A", required=True, help="agent that its holder writes as"),
+            argument("--agent", metavar="A", required=True, help="agent whose name its writes carry"),
             argument(
                 "--grant",
                 metavar="G",
                 action="append",
                 default=[],
-                help="what it may do: read, write, correct, run, manage, metrics, one for a type such as "
+                help="a grant: read, write, correct, run, manage, metrics, one for a type such as "
                 "write:contact, or '*' for all but metrics; repeatable, at least one",
             ),
-            argument("--name", metavar="TEXT", help="what the key is for"),
+            argument("--name", metavar="TEXT", help="purpose of the key"),
             argument("--priority-max", type=whole, metavar="N", help="highest priority its holder may use"),
             argument("--expires-at", metavar="T", help="when it expires (default: never)"),
         ),
@@ -112,7 +112,7 @@ COMMANDS: tuple[Command, ...] = (
         "keys audit",
         "serve:audit",
         ("woodrat keys audit key_…", "woodrat keys audit -o jsonl"),
-        what="List what was read with an API key, and when.",
+        what="List reads by API key and time.",
         own=(argument("key", metavar="KEY", nargs="?", help="key id (default: all keys)"),),
     ),
     Command(
@@ -143,7 +143,7 @@ COMMANDS: tuple[Command, ...] = (
         "webhooks list",
         "serve:webhooks",
         ("woodrat webhooks list",),
-        what="List webhooks, and how far each has got.",
+        what="List webhooks, and the position of each.",
     ),
     Command(
         "webhooks remove",
@@ -219,7 +219,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         rows=False,
         more="Two agents disagree about a city, and two runs with the same inputs end differently. Nothing is kept. "
-        "With --serve they are told on a temporary file, together with a loan that was rejected, until Ctrl-C.",
+        "With --serve it runs on a temporary file, together with a rejected loan, until Ctrl-C.",
     ),
     Command(
         "completion",

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from woodrat.log.entry import Entry
 
 STAYING: Final = frozenset({"schema", "erasure"})
-"""Kinds that no erasure touches: one says how everything merges, the other what is gone."""
+"""Kinds that erasures never touch: schemas, which control merging, and erasures, which record what is gone."""
 STATED: Final = frozenset({"observation", "schema"})
 """Kinds that make a text common, so that it does not belong to the erased records alone."""
 BEGUN: Final = RUN_KINDS | {"source", "interpretation.started", "interpretation.ended"}
-"""Kinds that belong to a run, a reading or a source."""
+"""Kinds of entries of a run, an interpretation or a source."""
 CHUNK_ENTRIES: Final = 1_000
-"""How many entries are read at a time."""
+"""Entries read at a time."""
 SHARED_MAX: Final = 5
-"""How many positions are named where others state a value too."""
+"""Most positions listed for a value that others state too."""
 
 
 def close(
@@ -62,14 +62,14 @@ def close_mentions(
 ) -> Plan | None:
     """Return the plan for a log of the server's own: entries about a tenant that name or quote data erased there.
 
-    Reads from before there was an erasure key stand in the audit under their names. They are rewritten without. None if
-    there are no such entries.
+    Reads from before there was an erasure key have their targets in the audit by name. They are rewritten without. None
+    if there are no such entries.
     """
     return _Closing(view, scope, key, stopped).mentions(tenant, known)
 
 
 class _Closing:
-    """One closure being worked out."""
+    """One closure during its computation."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _Closing:
         self._sources: set[bytes] = set()
         self._ref = scope.ref if scope.kind in ("entity", "subject") else None
         self._refs = () if self._ref is None else (self._ref, *_notes_about(view, self._ref, self._head))
-        """The entities that go: the one that the scope names, and the notes about it."""
+        """The entities to erase: the one that the scope names, and the notes about it."""
         self._found: dict[int, tuple[str, bytes]] = {}
         """Entries to erase, certain or possible, by position."""
         self._links: dict[bytes, Link] = {}
@@ -148,10 +148,10 @@ class _Closing:
     def _nothing(self) -> str:
         scope = self._scope
         what = {
-            "field": f"{scope.ref}#{scope.field}: nothing was ever said of it here",
+            "field": f"{scope.ref}#{scope.field}: the log has no observation of it",
             "source": "There is no such source here",
-            "agent": f"{scope.agent} said nothing here",
-        }.get(scope.kind, f"{scope.ref}: nothing was ever said of it here")
+            "agent": f"{scope.agent} has no entries here",
+        }.get(scope.kind, f"{scope.ref}: the log has no observation of it")
         return f"{what}. {NO_ERASURE} Search for it, or in `woodrat log`."
 
     def _entries(self, kinds: Collection[str] | None = None) -> Iterator[tuple[int, str, bytes]]:
@@ -212,7 +212,7 @@ class _Closing:
                 elif kind in RUN_KINDS:
                     step = step_of(kind, body)
                     gone = step is not None and step.run in self._runs
-                    # What the agent said of runs of others: judgements, and what came in another log.
+                    # The agent's statements about runs of others: judgements, and entries from another log.
                     gone = gone or (scope.agent is not None and form.decode(body).get("agent") == scope.agent)
                 elif kind.startswith("interpretation."):
                     gone = form.decode(body)["interpretation"] in self._readings
@@ -222,7 +222,7 @@ class _Closing:
                     self._direct.add(position)
 
     def _is_of_owner(self, run: str, started: Mapping[str, Any]) -> bool:
-        """Return True if the start of a run is by its owner: in another log somebody may only have claimed it."""
+        """Return True if the start of a run is by its owner: in another log, any agent may have claimed it."""
         entries = entry_index.run_entries(self._view, run, self._view.head().position)
         bodies = [(entry.kind, form.decode(entry.body)) for entry in entries if entry.body is not None]
         told: list[tuple[str, Any]] = [(kind, body) for kind, body in bodies if isinstance(body, dict)]
@@ -248,7 +248,7 @@ class _Closing:
                 for stored in self._view.observations(ref.digest, BEFORE_ALL, self._head):
                     self._select(stored.position, stored.observation, theirs)
         else:
-            for position, said in self._said_in_scope():
+            for position, said in self._observations_in_scope():
                 self._select(position, said, theirs)
         return theirs
 
@@ -268,8 +268,8 @@ class _Closing:
                     waiting.append(edge)
         return list(found)
 
-    def _said_in_scope(self) -> Iterator[tuple[int, Observation]]:
-        """Yield the observations that an agent said, or that were read from a source."""
+    def _observations_in_scope(self) -> Iterator[tuple[int, Observation]]:
+        """Yield the observations of an agent, or from a source."""
         scope = self._scope
         marks = {form.spell_text(scope.agent)} if scope.agent is not None else set[bytes]()
         marks |= {ids.name("source", source).encode() for source in (scope.source,) if source is not None}
@@ -289,7 +289,7 @@ class _Closing:
                 yield position, said
 
     def _select_records(self, known: Erasure) -> None:
-        """Find the records that another ledger erased, with the replacements that it made."""
+        """Find the records that another ledger erased, with its replacements."""
         macs = frozenset(known.macs)
         for position, kind, body in self._entries():
             if (mac := record_mac(self._key, kind, body)) in macs:
@@ -340,13 +340,14 @@ class _Closing:
                 if row.position in self._found and scope.field is not None:
                     for part in ("fields", "remove"):
                         said.get(part, {}).pop(scope.field, None)
-                self._share(alone, self._stated(said, theirs), row.position)
+                self._share(alone, self._stated_texts(said, theirs), row.position)
             if self._progress is not None and last < self._head:
                 self._progress(last + 1, self._head + 1)
         return {text for text in alone if not self._is_elsewhere(text)}
 
-    def _stated(self, said: Any, theirs: Mapping[str, set[str]]) -> Iterator[str]:
-        """Yield the texts that an observation states; the key of an erased entity only if it may be another's name.
+    def _stated_texts(self, said: Any, theirs: Mapping[str, set[str]]) -> Iterator[str]:
+        """Yield the texts that an observation states; the key of an erased entity only if it may be a name used
+        elsewhere.
 
         A field of another entity that holds the key refers to the erased one, and quotes it.
         """
@@ -378,7 +379,7 @@ class _Closing:
         for kind, body in self._found.values():
             gone |= _ids_of(kind, body)
         looked_for = gone
-        quotes = True  # texts are looked for once, names as long as new ones come
+        quotes = True  # search texts once, and names until no new ones appear
         while looked_for:
             fresh: set[str] = set()
             names_them = names_any(looked_for)
@@ -438,7 +439,7 @@ class _Closing:
         for kind, new in spoken:
             if new is not None:
                 self._note_again(kind, new, gone)
-        # What was looked at and stays as it is may hold a text of theirs inside a longer word.
+        # Entries that stay unchanged may contain one of the texts inside a longer word.
         kept = [self._found[position] for position in self._found if position not in gone]
         self._plan.sought = names.quoted.spellings([*kept, *((kind, new) for kind, new in spoken if new is not None)])
 
@@ -459,7 +460,7 @@ class _Closing:
                     continue
                 position, said = waiting[digest]
                 named = [name for name in (*said.replaces, *said.saw) if name in waiting]
-                if named:  # names are digests, so this comes to an end
+                if named:  # names are digests, so this terminates
                     stack += named
                     continue
                 stack.pop()
@@ -476,7 +477,7 @@ class _Closing:
                 yield position, body
 
     def _lawful(self, kind: str, body: bytes | None) -> bytes | None:
-        """Return a body unless it is one that was erased before."""
+        """Return a body unless it was erased before."""
         erased = body is not None and bool(self._stopped) and record_mac(self._key, kind, body) in self._stopped
         return None if erased else body
 
@@ -524,7 +525,7 @@ class _Closing:
         self._plan.resaid[kind] += 1
 
     def _select_receipts(self, names: Names) -> None:
-        """Find the idempotency keys whose reports or requests hold erased data, and count the unsearchable ones."""
+        """Find the idempotency keys whose reports or requests contain erased data, and count the unsearchable ones."""
         plan = self._plan
         plan.ids = {name for kind, body in self._gone() for name in _ids_of(kind, body)}
         positions = set(plan.positions)
@@ -538,7 +539,7 @@ class _Closing:
 
 
 def _notes_about(view: View, subject: Ref, through: int) -> Iterator[Ref]:
-    """Yield the notes that were ever said to be about an entity: they go with it."""
+    """Yield all notes that were ever about an entity: they are erased with it."""
     for edge in entry_index.relations(view, subject.digest, ABOUT, through):
         note = note_of(edge, subject)
         if note is not None:
@@ -546,7 +547,7 @@ def _notes_about(view: View, subject: Ref, through: int) -> Iterator[Ref]:
 
 
 def _ids_of(kind: str, body: bytes) -> set[str]:
-    """Return the ids by which others name the contents of an entry."""
+    """Return the ids by which other entries name the contents of an entry."""
     if kind == "observation":
         said = observation.stored(body)
         return {said.id, said.entity.id}
@@ -554,7 +555,7 @@ def _ids_of(kind: str, body: bytes) -> set[str]:
 
 
 def _names_another(said: Any, ref: Ref, fields: Collection[str]) -> bool:
-    """Return True if an observation uses the key of an entity for somebody else: its entity, its agent, a namesake."""
+    """Return True if an observation uses the key of an entity for something else: its entity, its agent, a namesake."""
     entity = said["entity"]
     if ref.key in (entity["key"], said["agent"]):
         return True

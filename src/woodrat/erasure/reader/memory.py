@@ -1,11 +1,11 @@
-"""Erasure memory: what the keys folder remembers of erasures, and what a ledger is held to by it.
+"""Erasure memory: the keys folder's list of erasures, which every copy of a ledger has to apply.
 
     erased/LOG.jsonl    a line for every erasure made in that log: the body of its entry, so MACs and positions alone
 
-An older copy of a database holds what was erased since, and nothing that would say so. The folder is outside of it and
-knows. What it remembers of one log is asked only of that log, of copies of it, and of entries that began in it: equal
-records of ledgers that have nothing to do with each other are no concern of one another. A copy that still holds the
-records is asked, by the MACs, what the scope must have been, and it is erased there too.
+An older copy of a database contains data that was erased since, and no sign of the erasure; the folder outside does.
+The memory of one log applies only to that log, to copies of it, and to entries that began in it: equal records of
+unrelated ledgers do not affect each other. A copy that still contains the records is searched by their MACs for the
+original scope, which is then erased there too.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def put_back(view: View, keys: Keys) -> PutBack | None:
             continue  # a crash cut it short
         if _has_erasure(view, known, line):
             return None
-        position = _held(view, known, key)
+        position = _first_position_held(view, known, key)
         if position is not None:
             return PutBack(known, position)
     return None
@@ -81,7 +81,7 @@ def _has_erasure(view: View, known: Erasure, body: bytes) -> bool:
     return gone is None or gone.body is None
 
 
-def _held(view: View, known: Erasure, key: bytes | None) -> int | None:
+def _first_position_held(view: View, known: Erasure, key: bytes | None) -> int | None:
     """Return the first position of an erasure whose record is still here; without the key, the first with any body."""
     size, macs = view.head().size, frozenset(known.macs)
     for first, last in known.positions:
@@ -140,7 +140,7 @@ class Remembered:
 
 
 def of_lineage(view: View, keys: ErasureKeys) -> Iterator[Erasure]:
-    """Yield the erasures remembered of the logs that this one went by, was copied from, or took entries in from."""
+    """Yield the remembered erasures of this log, of its former names, and of the logs that it copied or imported."""
     known = list(keys.erasures())
     wanted = {one.log for one in known}
     found = {log for log in (view.head().log,) if log is not None}
@@ -158,7 +158,7 @@ def is_own_name(view: View, log: str) -> bool:
     return any(entry.log == log and entry.envelope.origin is None for entry in view.entries())
 
 
-# What an erasure was asked for by, in a ledger that still holds some of it
+# The request behind an erasure, in a ledger that still contains some of it
 
 
 def scopes(view: View, known: Erasure, key: bytes) -> Iterator[dict[str, Any]]:

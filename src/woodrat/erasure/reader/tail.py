@@ -24,7 +24,7 @@ TAIL_MAX: Final = 10_000
 def is_still_true(view: View, plan: Plan, scope: Scope, key: bytes) -> bool:
     """Return True if a plan still holds for a log with new entries; new receipts are added to it.
 
-    It checks the new entries alone. A wrong False costs another search.
+    It checks the new entries alone. A wrong False costs one more search.
     """
     head = view.head().position
     if head == plan.through:
@@ -59,7 +59,7 @@ def _is_in_scope(kind: str, body: bytes, plan: Plan, scope: Scope, key: bytes) -
 
 
 def search_receipts(view: View, plan: Plan, scope: Scope) -> None:
-    """Add idempotency keys to a plan whose receipts hold erased data, of those not searched yet."""
+    """Add unsearched idempotency keys whose receipts contain erased data to a plan."""
     positions = set(plan.positions)
     names_them = names_any(plan.ids)
     for agent, key, receipt in view.receipts():

@@ -1,6 +1,6 @@
-"""Arrivals: the one place where arriving entries meet erasures, theirs and ours.
+"""Arrivals: the one place where imported entries meet erasures of either ledger.
 
-An arriving erasure is carried out before anything else of its batch enters, and data erased here does not come back.
+An arriving erasure is carried out before the other entries of its batch, and data erased here does not come back.
 Both need the erasure key, because an erasure does not name its data.
 """
 
@@ -27,9 +27,9 @@ KIND = erasure.KIND
 def admissible(context: Context, arriving: Sequence[Entry]) -> tuple[Sequence[Entry], int]:
     """Return the arriving entries that may be merged, none of them erased, and the number of erasures carried out.
 
-    Erasures among them are carried out first. Without the key they were made with they are refused: the ledger would
-    keep data that another was asked to forget. Data that the folder of keys remembers as erased in the log where an
-    entry began is left out too: an export from before an erasure holds the data, and no sign of the erasure.
+    Erasures among them are carried out first. Without the key of such erasures, the import is refused: the ledger would
+    keep data that another had to forget. Data that the keys folder remembers as erased in the log where an entry began
+    is omitted too: an export from before an erasure contains the data, and no sign of the erasure.
     """
     told = [entry for entry in arriving if entry.kind == KIND]
     acted = _carry_out(context, told) if told else 0
@@ -67,7 +67,7 @@ def _carry_out(context: Context, told: Sequence[Entry]) -> int:
 
 def _keyless(entry: Entry, erasures: Erasures | None, *, other: bool) -> Refused:
     where = "here" if erasures is None else f"in {erasures.keys.folder}"
-    lacking = f"the erasure key {where} is another than it was made with" if other else f"no erasure key is {where}"
+    lacking = f"another erasure key is {where}" if other else f"no erasure key is {where}"
     problem = f"position {entry.position} of {entry.log} is an erasure, and {lacking}"
     remedy = (
         "Hand over erasure.key from the keys of that ledger: put it into a folder, name it with --signing-keys or "
@@ -81,7 +81,7 @@ def said_otherwise(
 ) -> tuple[Sequence[Observation], bytes | None]:
     """Return arriving observations; those that name erased ones are rewritten as after the erasure.
 
-    With them comes the body of an entry that says so, if any was rewritten.
+    If any was rewritten, the body of an entry that says so comes with them.
     """
     erasures = context.erasures
     if erasures is None or not observations or not erasures.follow(draft.view):
@@ -106,7 +106,7 @@ class Due:
         return self._found
 
     def look(self, entries: Iterable[Entry]) -> None:
-        """Look at entries of this log that came from elsewhere as they are."""
+        """Check entries of this log that were imported unchanged."""
         if self._erased is None:
             erasures = self._context.erasures
             self._erased = Remembered(None if erasures is None else erasures.keys)
@@ -114,7 +114,7 @@ class Due:
             self._found = any(map(self._erased.holds, entries))
 
     def note(self, write: Transaction) -> None:
-        """Note it with the entries that are being taken over, if it is so."""
+        """If so, record it with the imported entries."""
         if self._found:
             write.set_meta(FORGETTING, b"")
 
@@ -130,7 +130,7 @@ class Due:
 
 
 def remembered(context: Context) -> int:
-    """Erase from the imported entries what the folder of keys remembers; return the number of erasures.
+    """Erase from the imported entries what the keys folder remembers as erased; return the number of erasures.
 
     A backup or an old export holds data that was erased after it was made.
     """

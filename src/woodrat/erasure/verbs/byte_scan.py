@@ -7,8 +7,8 @@ search starts again.
 
 If it finds something, the file has to be compacted while writers wait; `finish` does so on request.
 
-A file that tenants share is searched as a whole. If another tenant holds the same bytes, a match says nothing about
-this one, and must not show: then the rows of this tenant are searched instead.
+A file that tenants share is searched as a whole. If another tenant has the same bytes, a match proves nothing about
+this one, and must not be visible: then the rows of this tenant are searched instead.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from woodrat.erasure.verbs.pending_search import PendingSearch
 
 SCAN_BYTES: Final = 4 * 1_048_576
-"""How much of a file is searched at a time."""
+"""Bytes of a file searched at a time."""
 FEW: Final = 512
-"""Up to this many texts are looked for one by one, each as fast as the machine can."""
+"""Up to this many texts are searched one by one, each at full machine speed."""
 ROWS: Final = "rows"
-"""Where something was found that stands in no file."""
+"""The place of a match that is in no file."""
 
 Compact = Literal["never", "if_found", "always"]
 """When the file is compacted: never, if the search found something, or in any case."""
@@ -47,15 +47,15 @@ class Compaction(Record):
     """Cost of rewriting the file without the erased data, estimated or measured."""
 
     estimated_seconds: float
-    """How long other writers would wait, about."""
+    """Estimated time that other writers would wait."""
     seconds: float | None
-    """How long they waited; none if nothing was compacted."""
+    """Time that they waited; None without a compaction."""
     size_bytes: int | None
     """How large the file was before; none, as all sizes, in a file that tenants share."""
     size_after_bytes: int | None
     """How large it is afterwards."""
     needed_bytes: int | None
-    """How much free disk space it takes."""
+    """Required free disk space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +71,24 @@ class Finished(Record):
     scanned_bytes: int | None = None
     """Number of searched bytes; None if other tenants' bytes are among them."""
     hits: Mapping[str, int] = field(default_factory=dict)
-    """Per file, how often something that went was found in it."""
+    """Per file, the number of matches of erased bytes."""
     certificates: tuple[Certificate, ...] = ()
-    """What the erasures did that it searched for."""
+    """The effects of the erasures behind the search."""
     blockers: tuple[str, ...] = ()
-    """Who is in the way, as far as that is known."""
+    """The blocking process, if known."""
     compaction: Compaction | None = None
-    """What compacting the file took, or would take; none if it was not needed."""
+    """The cost of compacting the file, measured or estimated; None if it was not necessary."""
 
     @derived
     def complete(self) -> bool:
-        """Whether all files were searched and nothing was found."""
+        """Whether all files were searched without a match."""
         return self.purged and self.searched and not self.hits
 
 
 def scan(engine: Engine, tenant: TenantId, sought: Iterable[bytes], words: Iterable[bytes] = ()) -> Finished:
-    """Search all files for some bytes; where nothing is in files, the rows of the tenant.
+    """Search all files for some bytes; without files, the rows of the tenant.
 
-    `words` count only where no row holds them: somebody may have said them since.
+    `words` count only if no row contains them: they may have been written again since.
     """
     storage, texts, again = engine.storage(tenant), frozenset(sought), frozenset(words)
     files = storage.files()
@@ -111,7 +111,7 @@ def scan(engine: Engine, tenant: TenantId, sought: Iterable[bytes], words: Itera
 
 
 def _count(storage: Storage, path: str, sought: frozenset[bytes], found: Counter[bytes]) -> int:
-    """Count what a file holds of some bytes; return how many bytes were searched."""
+    """Count occurrences of some bytes in a file; return the number of searched bytes."""
     overlap = max(map(len, sought), default=1) - 1
     done = 0
     while True:
@@ -120,13 +120,13 @@ def _count(storage: Storage, path: str, sought: frozenset[bytes], found: Counter
         fresh = len(data) - (done - start)
         if fresh <= 0:
             return done
-        # What ends in the part that was searched before was counted then.
+        # A match that ends in the previous part was counted there.
         found.update(text for at, text in _places(data, sought) if start + at + len(text) > done)
         done += fresh
 
 
 def _counted(storage: Storage, found: Counter[bytes], words: frozenset[bytes], shared: bool) -> int:
-    """Return how often something was found that no other tenant explains, nor a row with a word."""
+    """Return the number of matches that neither another tenant nor a row with the word explains."""
     count = 0
     for text, times in found.items():
         if shared and storage.holding(text, others=True):
@@ -137,7 +137,7 @@ def _counted(storage: Storage, found: Counter[bytes], words: frozenset[bytes], s
 
 
 def _places(data: bytes, sought: frozenset[bytes]) -> Iterable[tuple[int, bytes]]:
-    """Yield where which of some bytes stands."""
+    """Yield the position and the bytes of each match."""
     if len(sought) > FEW:
         yield from Finder(sought).places(data)
         return
@@ -151,10 +151,11 @@ def _places(data: bytes, sought: frozenset[bytes]) -> Iterable[tuple[int, bytes]
 def finish(
     context: Context, own: PendingSearch | None = None, *, compact: Compact = "if_found", dry_run: bool = False
 ) -> Finished:
-    """Take what was erased out of every file, and search them for it; compact the file if that is needed and wanted.
+    """Remove erased data from every file, and search the files for it; compact the file if that is necessary and
+    requested.
 
-    Without the erasure key the files are not searched, and nothing is said to be complete. `own` is the search of an
-    erasure that was just made, where it is too large to be noted. A dry run says what a compaction would take.
+    Without the erasure key the files are not searched, and no erasure is declared complete. `own` is the search of an
+    erasure that was just made, where it is too large to be noted. A dry run estimates the cost of a compaction.
     """
     engine, tenant = context.engine, context.tenant
     if dry_run:
@@ -180,7 +181,7 @@ def finish(
 
 
 def _pending(context: Context) -> PendingSearch | None:
-    """Return what is still to be looked for, if the key here is the one that sealed it."""
+    """Return the pending search terms, if this key sealed them."""
     if context.erasures is None:
         return None
     with context.engine.view(context.tenant) as view:
@@ -199,7 +200,7 @@ def _searched(engine: Engine, tenant: TenantId, search: PendingSearch | None) ->
 
 
 def _compaction(engine: Engine, tenant: TenantId, found: records.Compaction) -> Compaction:
-    """Return what a compaction took, without the sizes of a file that is not one tenant's alone."""
+    """Return the cost of a compaction, without the sizes of a file that several tenants share."""
     shared = engine.storage(tenant).shared
     return Compaction(
         found.estimated_seconds,
@@ -217,7 +218,7 @@ def with_copies(engine: Engine, tenant: TenantId, certificate: Certificate) -> C
 
 
 def _completed(certificate: Certificate, finished: Finished, remedy: str = STILL) -> Certificate:
-    """Return a certificate with what the purge and the search came to."""
+    """Return a certificate with the results of the purge and the search."""
     warnings = tuple(text for text in certificate.warnings if text != FINISH)
     if finished.hits:
         warnings = (remedy, *warnings)

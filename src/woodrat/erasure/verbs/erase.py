@@ -1,11 +1,11 @@
 """Erasing: lawful forgetting, in one short transaction, and then out of every file.
 
-    closure → (is it still true? → bodies and nonces go → what that concerns is derived again → append) → purge → scan
+    closure → (check for new entries → remove bodies and nonces → derive affected data again → append) → purge → scan
 
-The log is searched in a view, while others write; the transaction, in brackets, looks at what they wrote meanwhile.
-A crash before the commit leaves all as it was. A crash after it leaves a mark that a purge is due, which whoever opens
-the file next carries out, and a note of what to search for, sealed, for whoever has the erasure key. What the search
-finds is compacted away later (`byte_scan.finish`), for many erasures at once.
+The log is searched in a view, while others write; the transaction, in brackets, checks entries written meanwhile. A
+crash before the commit changes nothing. A crash after it leaves a mark that a purge is due, which the next opening of
+the file carries out, and the sealed search terms, for any holder of the erasure key. Bytes that the search finds are
+compacted away later (`byte_scan.finish`), for many erasures at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from woodrat.engines.transaction import Transaction
 from woodrat.engines.view import View
 from woodrat.erasure import rewrite
 from woodrat.erasure.certificate import FINISH, Certificate, what_stays
-from woodrat.erasure.index import Concerned
+from woodrat.erasure.index import AffectedData
 from woodrat.erasure.plan import NO_ERASURE, Plan, Scope
 from woodrat.erasure.reader import memory
 from woodrat.erasure.reader.closure import close, close_mentions
@@ -58,27 +58,27 @@ DERIVED: Final = (
     "identifying values",
     "runs by subject",
 )
-"""What is derived from a log, in words."""
+"""The data derived from a log, in words."""
 RECORDS_SOUGHT_MAX: Final = 128
-"""Of how many erased entries, and receipts, nonces and digests are looked for in the files afterwards."""
+"""Sample size of erased entries, and of receipts, nonces and digests, to search in the files afterwards."""
 WORDS_SOUGHT_MAX: Final = 512
-"""How many words of the search index are looked for."""
+"""Most words of the search index to search for."""
 SEARCHES_MAX: Final = 4
-"""How often the log is searched for what goes; the last time while writers wait."""
+"""Most searches of the log for affected entries; writers wait during the last one."""
 HEAD_BYTES: Final = 8
-"""How much of a digest is looked for."""
+"""Length of the searched prefix of a digest."""
 SERVERS: Final = "woodrat."
-"""How the names of a server's own tenants begin: what is said there of a tenant is erased with what it speaks of."""
+"""Prefix of the names of a server's own tenants: their statements about a tenant are erased with their subject."""
 NO_KEY: Final = "There is no erasure key here"
 _UNWRITTEN: Final = "The keys folder could not be written; `woodrat erase --again` lets it remember this."
 _WARNINGS: Final = (
-    "Copies, backups and exports made before this still hold what went; erase it there too, or destroy them.",
+    "Copies, backups and exports made before this still contain the erased data; erase it there too, or destroy them.",
     "Other ledgers that took it in forget it when they sync and have the same erasure key.",
 )
 
 
 def scope_of(view: View, what: object, agent: object, subject: object) -> Scope:
-    """Return what a caller wants forgotten: a reference, a field of one, a source, an agent or a subject."""
+    """Return the scope of an erasure: a reference, a field of one, a source, an agent or a subject."""
     given = [name for name, value in (("what", what), ("agent", agent), ("subject", subject)) if value is not None]
     if len(given) != 1:
         problem = f"{len(given)} things to erase are named"
@@ -99,7 +99,7 @@ def scope_of(view: View, what: object, agent: object, subject: object) -> Scope:
         return Scope("source", source=source)
     if isinstance(text, str) and "#" in text:
         name, _, field = text.rpartition("#")
-        # A key may hold the mark too; what is known by the whole text is meant as a whole.
+        # A key may contain the mark too; if the whole text is a known entity, it means that.
         whole = _known(view, text)
         if whole is None:
             return Scope("field", _ref(view, name), field)
@@ -138,13 +138,13 @@ def erase(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Erase, or say what would be erased; return the certificate.
+    """Erase, or report what would be erased; return the certificate.
 
-    `records` is an erasure of another ledger whose very records go, in place of what is named. `used` are MACs of
-    idempotency keys that are refused from now on, besides those that are found here.
+    `records` is an erasure of another ledger; exactly its records are erased, in place of a named scope. `used` are
+    MACs of idempotency keys to refuse from now on, besides those found here.
     """
     if not isinstance(reason, str) or not reason.strip() or len(reason.encode("utf-8", "replace")) > REASON_BYTES_MAX:
-        remedy = f"Say why, in 1 to {REASON_BYTES_MAX} bytes, without naming what is erased."
+        remedy = f"State a reason in 1 to {REASON_BYTES_MAX} bytes, without naming the erased data."
         raise Refused([Fault("reason", f"got {shown(reason)}", remedy), *form.faults(reason, "reason")], NO_ERASURE)
     engine, tenant, by, clock, policies = context.engine, context.tenant, context.agent, context.clock, context.policies
     erasures = erasures_of(context)
@@ -161,7 +161,7 @@ def erase(
         return byte_scan.with_copies(engine, tenant, certificate)
     servers = [TenantId(name) for name in engine.tenants() if name.startswith(SERVERS) and name != tenant]
     if servers:
-        # First, so that an erasure which is broken off can be asked for again, and finds all that it needs.
+        # First, so that an interrupted erasure can be repeated, and finds everything it needs.
         with engine.view(tenant) as view:
             plan, scope = _planned(view, what, agent, subject, reason, key, erasures, records)
         for server in servers:
@@ -181,10 +181,10 @@ def erase(
                 continue
             head = write.head()
             root_before = head.frontier.root().hex()
-            before = _shown(write, plan.touched, policies)
+            before = _values_of(write, plan.touched, policies)
             sought = _sought(write, plan, scope)
             entry = _carry_out(write, plan, scope, reason, by, key, used, clock, policies, progress)
-            returned = _returned(before, _shown(write, plan.touched, policies))
+            returned = _returned(before, _values_of(write, plan.touched, policies))
             root = write.head().frontier.root().hex()
             position = head.size
             certificate = _certificate(
@@ -213,7 +213,7 @@ def _carry_out(
     policies: Mapping[str, Policy],
     progress: Progress | None,
 ) -> Erasure:
-    """Remove what a plan says, append the erasure and what is said again, and derive what follows."""
+    """Execute a plan: remove, append the erasure and the rewritten entries, and derive their consequences."""
     head, log = write.head(), next_log(write, clock)
     entry = Erasure(
         agent=by,
@@ -227,7 +227,7 @@ def _carry_out(
         links=dict(sorted(plan.links.items())),
         keys=tuple(sorted({*used, *(erasure.idempotency_mac(key, *one) for one in plan.receipts)})),
     )
-    concerned = Concerned(write, policies, plan.positions)
+    concerned = AffectedData(write, policies, plan.positions)
     write.erase(plan.positions, plan.receipts)
     items = [(erasure.KIND, entry.body(), None), *plan.items]
     made, meanings = _entries(entry, items, head.size, clock), [meaning for _, _, meaning in items]
@@ -244,13 +244,15 @@ def _carry_out(
 
 
 def erasures_of(context: Context) -> Erasures:
-    """Return what a context knows of erasures; whoever may erase knows of them."""
-    assert context.erasures is not None, "a ledger knows of its erasures"
+    """Return the erasures room of a context; every context that may erase has one."""
+    assert context.erasures is not None, "the context of a ledger has it"
     return context.erasures
 
 
 def erase_again(context: Context) -> list[Certificate]:
-    """Erase what other copies of this ledger have erased and this one still holds; return a certificate for each."""
+    """Erase data that other copies of this ledger have erased and this one still contains; return a certificate for
+    each.
+    """
     engine, tenant, keys = context.engine, context.tenant, erasures_of(context).keys
     if keys.erasure is None:
         return []
@@ -263,14 +265,13 @@ def erase_again(context: Context) -> list[Certificate]:
 
 
 def carry_out(context: Context, told: Iterable[Erasure]) -> list[Certificate]:
-    """Erase here what other ledgers have erased, by what their erasures say; return a certificate for each.
+    """Repeat the erasures of other ledgers, as their entries describe them; return a certificate for each.
 
-    First by what they were asked for, so that what is known only here goes with it, and then whatever else of the
-    records they list is still here.
+    First by their scopes, so that data known only here is erased too, and then the remaining records in their lists.
     """
     erasures = erasures_of(context)
     key = erasures.keys.erasure
-    assert key is not None, "whoever asks has the erasure key"
+    assert key is not None, "the caller has the erasure key"
     found: list[Certificate] = []
     for known in told:
         with context.engine.view(context.tenant) as view:
@@ -304,18 +305,18 @@ def _planned(
     records: Erasure | None,
     progress: Progress | None = None,
 ) -> tuple[Plan, Scope]:
-    """Return all that goes; refuse a reason that would keep it."""
+    """Return everything to erase; refuse a reason that quotes it."""
     erasures.follow(view)
     scope = scope_of(view, what, agent, subject) if records is None else Scope(records.scope, records=records)
     plan = close(view, scope, key, erasures.macs, progress)
     if plan.quoted.is_in(reason):
-        problem = "it quotes what is to be erased, and the log keeps it"
-        raise Refused([Fault("reason", problem, "Say why without naming whom or what.")], NO_ERASURE)
+        problem = "it quotes the data to erase, and the log keeps it"
+        raise Refused([Fault("reason", problem, "State the reason without naming a person or a value.")], NO_ERASURE)
     return plan, scope
 
 
 def _entries(entry: Erasure, items: Sequence[tuple[str, bytes, Meaning]], first: int, clock: Clock) -> Write:
-    """Return the erasure and what is said again, as they are appended from a position on."""
+    """Return the erasure and the rewritten entries, as appended from a position on."""
     *nonces, nonce = [clock.random(NONCE_BYTES) for _ in range(len(items) + 1)]
     request = digest("request", form.serialise({"arguments": {"scope": entry.scope}, "verb": "erase"}))
     bodies = [(kind, body) for kind, body, _ in items]
@@ -323,9 +324,11 @@ def _entries(entry: Erasure, items: Sequence[tuple[str, bytes, Meaning]], first:
 
 
 def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
-    """Return what no file may hold afterwards: the texts that went, and the nonces and digests to guess the rest by.
+    """Return the bytes that no file may contain afterwards: the erased texts, and the nonces and digests that would
+    allow guesses.
 
-    Of very many entries some are looked for: all go the same way, and a search for each would take too long.
+    Of very many entries only a sample is searched: all are removed in the same way, and a search for each would take
+    too long.
     """
     found = set(plan.sought)
     digests: list[bytes] = [scope.ref.digest] if scope.ref is not None and scope.kind != "field" else []
@@ -344,9 +347,9 @@ def _sought(view: View, plan: Plan, scope: Scope) -> frozenset[bytes]:
 
 
 def _words(view: View, plan: Plan) -> frozenset[bytes]:
-    """Return what rows of the search index begin with that are gone: they hold words in another spelling.
+    """Return the prefixes of removed rows of the search index: these rows contain words in another spelling.
 
-    Of very many words some are looked for.
+    Of very many words only a sample is searched.
     """
     types = {ref.type for ref in (*plan.refs, *plan.touched)}
     prefixes = sorted(search_index.row_prefixes(plan.quoted.texts, types))
@@ -354,8 +357,8 @@ def _words(view: View, plan: Plan) -> frozenset[bytes]:
     return frozenset(prefix for prefix in some if not search_index.has_row(view, prefix))
 
 
-def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
-    """Return what is believed of entities, by entity and field."""
+def _values_of(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Policy]) -> dict[tuple[str, str], bytes]:
+    """Return the values of entities, by entity and field."""
     reader = Reader(write, AsOf(write.head().position), policies)
     found: dict[tuple[str, str], bytes] = {}
     for ref in refs:
@@ -366,7 +369,7 @@ def _shown(write: Transaction, refs: Iterable[Ref], policies: Mapping[str, Polic
 
 
 def _returned(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str, str], bytes]) -> tuple[str, ...]:
-    """Return the fields that show another value than before, as REF#field."""
+    """Return the fields with a changed value, as REF#field."""
     erased = form.serialise(erasure.ERASED)
     return tuple(
         sorted(
@@ -430,9 +433,10 @@ def _certificate(
 def admitted(
     erasures: Erasures, given: Sequence[Meaning], by: str, log: str, now: str
 ) -> tuple[list[Meaning], bytes | None, list[str]]:
-    """Return what of records from elsewhere may come in, an entry that says what was said otherwise, and hints.
+    """Return the records from elsewhere that may enter, an entry about rewritten ones, and hints.
 
-    What was erased here is left out. What names it is said as it would have been, had it come before the erasure.
+    Records erased here are omitted. A record that names erased data is rewritten, as if it had come before the
+    erasure.
     """
     key = erasures.key
     assert key is not None, "`follow` has found the key"
@@ -460,7 +464,7 @@ def admitted(
         growing = False
         for old in list(kept.values()):
             if not names.observations.keys().isdisjoint((*old.replaces, *old.saw)):
-                # What was said of an erased entity or field by someone who knew it would have gone with it.
+                # Statements about an erased entity or field, by an agent who knew it, would have been erased with it.
                 gone = erasures.name(str(old.entity)) is not None
                 names.fields |= {(old.entity, field) for field in old.stated if erasures.field(old.entity, field)}
                 body = None if gone else rewrite.observation_again(old, names)
@@ -478,7 +482,7 @@ def admitted(
         erased_at=now,
         log=log,
         scope=erasure.LATE,
-        reason="It arrived after an erasure and named what was erased.",
+        reason="It arrived after an erasure and named erased data.",
         positions=(),
         macs=tuple(sorted(links)),
         names=(erasure.name_mac(key, log),),

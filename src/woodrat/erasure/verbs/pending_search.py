@@ -1,8 +1,8 @@
-"""The pending search: what is still to be looked for in the files after an erasure, noted with the erasure itself.
+"""The pending search: the search terms left after an erasure, stored with the erasure itself.
 
-It becomes durable in the transaction that erases, so that any process with the erasure key can finish what another
-began. What is sought is sealed (`erasure/seal.py`): nobody can read it without the key, which is not in the database.
-When a search has found none of it the note goes.
+It becomes durable in the erasing transaction, so that any process with the erasure key can finish the search. The terms
+are sealed (`erasure/seal.py`): nobody can read them without the key, which is not in the database. The record is
+removed when a search has found none of the terms.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from woodrat.engines.view import View
 
 SEALED_BYTES_MAX: Final = 8 << 20
-"""What is sought in more bytes than this is not noted: then only the process that erased can search."""
+"""Search terms longer than this are not stored: then only the erasing process can search."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSearch:
-    """What erasures of a tenant still have to look for."""
+    """The pending searches of a tenant's erasures."""
 
     sought: frozenset[bytes]
-    """What no file may hold."""
+    """Terms that no file may contain."""
     words: frozenset[bytes]
-    """What no file may hold unless a row holds it again by now."""
+    """Terms that no file may contain unless a row contains them again by now."""
     certificates: tuple[Certificate, ...]
-    """What these erasures did, as far as it is known before the search."""
+    """The effects of these erasures, as known before the search."""
     name: str = ""
-    """What tells it from the search of a later erasure, which has more to look for."""
+    """Distinguishes it from the search of a later erasure, which has more terms."""
 
 
 def note(
@@ -49,7 +49,7 @@ def note(
     words: frozenset[bytes],
     certificate: Certificate,
 ) -> PendingSearch:
-    """Note what an erasure has to look for, with what those before it still have to; return all of it."""
+    """Store the search terms of an erasure, merged with the pending ones; return all of them."""
     import json
 
     before = pending(write, key)
@@ -73,7 +73,7 @@ def is_pending(view: View) -> bool:
 
 
 def pending(view: View, key: bytes | None) -> PendingSearch | None:
-    """Return what is still to be looked for; `None` if nothing is, or the key here is not the one that sealed it."""
+    """Return the pending search terms; `None` if there are none, or another key sealed them."""
     import json
 
     sealed = view.meta(SEARCH)
@@ -90,7 +90,7 @@ def pending(view: View, key: bytes | None) -> PendingSearch | None:
 
 
 def settle(engine: Engine, tenant: TenantId, search: PendingSearch) -> None:
-    """Take the note away, unless another erasure has added to it meanwhile."""
+    """Remove the pending search, unless another erasure has added to it meanwhile."""
     with engine.transaction(tenant) as write:
         sealed = write.meta(SEARCH)
         if sealed is not None and _name(sealed) == search.name:

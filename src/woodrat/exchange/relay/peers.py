@@ -1,8 +1,8 @@
 """Peers: the two sides of a sync, and the point where their logs meet. A peer is a local log, or one behind a server.
 
-A peer remembers the imported part of another log by that log's name, with the position and the leaf there. This is
-derived and safe to lose. A log that was cut back and continued differently has another leaf there, and is imported from
-the point where the two diverge.
+A peer remembers the imported part of another log under that log's name, with the position and the leaf there. This is
+derived and safe to lose. A log that was truncated and continued differently has another leaf there, and is imported
+from the point where the two diverge.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 PART_ENTRIES: Final = 1_000
 """Entries of another log read at a time, so that no old pages are held for long."""
 PART_BYTES: Final = 4 * 1_048_576
-"""How many bytes of bodies are read at a time; one entry may have more."""
+"""Bytes of bodies read at a time; a single entry may exceed it."""
 PROBES_MAX: Final = 32
-"""How many leaves are asked for at once, to find where two logs part."""
+"""Leaves per request, when searching for the point where two logs diverge."""
 
 
 class Mark(NamedTuple):
@@ -44,16 +44,16 @@ class Mark(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where to begin to take in another log."""
+    """Where to start importing another log."""
 
     log: str | None
-    """The name it goes by."""
+    """The log's name."""
     after: Mark
-    """Through here all of it was taken in."""
+    """All entries up to here are imported."""
     same: bool
     """Whether the log that takes it in is the same up to there."""
     end: int
-    """Where it ended when it was asked."""
+    """Its last known end."""
 
 
 class Peer(Protocol):
@@ -62,7 +62,7 @@ class Peer(Protocol):
     name: str
     """Its name, for people."""
     trusted: bool
-    """Whether its entries come from an engine of ours, which looked at them when they came in."""
+    """Whether its entries come from a Woodrat engine, which checked them on arrival."""
 
     def head(self) -> tuple[str | None, int]:
         """Return the name and the last position of its log."""
@@ -71,19 +71,19 @@ class Peer(Protocol):
         """Return the leaves at some positions; None for positions beyond the end."""
 
     def taken(self, log: str) -> Mark | None:
-        """Return the imported part of another log, if it remembers one."""
+        """Return the imported part of another log, if it is remembered."""
 
     def entries(self, after: int, through: int | None = None) -> Iterator[tuple[str, Entry]]:
-        """Yield the entries after a position, each with where it stands, through another one.
+        """Yield the entries after a position, up to another one, each with its place.
 
-        Without that it is to the end, and then no entry is erased without the erasure that says so.
+        Default: to the end, so that no erased entry comes without its erasure.
         """
 
     def take(self, giver: Peer, start: Start, progress: Progress | None, through: int | None = None) -> Imported:
         """Import the log of another peer; imported entries stay, even if the rest fails."""
 
     def note(self, log: str, taken: Mark) -> None:
-        """Remember how far it holds all of another log."""
+        """Remember up to which position it holds another log."""
 
     def fingerprint(self) -> str:
         """Return the fingerprint of its state."""
@@ -106,9 +106,9 @@ def meeting(giver: Peer, taker: Peer) -> Start:
 
 
 def _common(one: Peer, other: Peer, high: int) -> Mark:
-    """Return the last position at which two logs are equal; -1 if they have nothing in common.
+    """Return the last position at which two logs are equal; -1 if they have no common prefix.
 
-    Logs equal at one position are equal at all before it: nonces are random, so it is one history.
+    Logs equal at one position are equal at all earlier ones: nonces are random, so it is one history.
     """
     found = Mark(BEFORE_ALL, None)
     while found.position < high:
@@ -197,8 +197,8 @@ def marked(view: View, log: str) -> Mark | None:
 
 
 def note(context: Context, log: str, taken: Mark) -> None:
-    """Remember how far another log was taken in here."""
-    assert taken.leaf is not None, "what was taken in has a leaf"
+    """Remember the imported position of another log."""
+    assert taken.leaf is not None, "an imported log has a leaf"
     with context.engine.transaction(context.tenant) as write:
         write.set_meta(mark(log), mark_bytes(taken.position, taken.leaf))
 

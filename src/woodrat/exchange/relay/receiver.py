@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, Refused, shown
-from woodrat.exchange.lines import Misfit, Reader, entry_of
+from woodrat.exchange.lines import LineReader, Misfit, entry_of
 from woodrat.exchange.relay.peers import Mark, leaf_at, marked, note
 from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, Taking
 
@@ -30,24 +30,24 @@ def receive(
     leaf: str | None = None,
     held: bool = False,
 ) -> Imported:
-    """Take in entries of another log: an open binary file of lines, or a list of entries as JSON has them.
+    """Import entries of another log: an open binary file of lines, or a list of entries as JSON.
 
-    `log` is the name that log goes by. They come after the position `after` of it, which has the leaf `leaf`, in hex.
-    By these is known whether this log is the same up to there, and how far that log was taken in. `held` says that
-    all of it through there is held here, where some of it came from.
+    `log` is the name of that log. They follow the position `after` of that log, which has the leaf `leaf`, in hex.
+    They show whether this log is the same up to that point, and how much of that log was imported. `held` means that
+    all its entries up to there are here, whatever their origin.
     """
     before = Mark(after, _checked(log, after, leaf))
     with context.engine.view(context.tenant) as view:
         same = before.leaf is not None and leaf_at(view, after) == before.leaf
         known = None if log is None else marked(view, log)
-    placed = Reader(entries) if hasattr(entries, "readline") else _placed(entries)
+    placed = LineReader(entries) if hasattr(entries, "readline") else _placed(entries)
     course = Taking(context, overlaps=same)
     found = course.take(placed)
     last = course.last
     if held and log is not None and before.leaf is not None and (known is None or known.position < after):
         note(context, log, before)
     if log is not None and last is not None:
-        # A part that came before what is remembered tells nothing of what lies between.
+        # A part before the remembered position says nothing about the gap between.
         goes_on = held or same or after == BEFORE_ALL or before == known
         if goes_on and (known is None or known.position < last.position):
             note(context, log, Mark(last.position, last.leaf()))
@@ -66,7 +66,7 @@ def _checked(log: object, after: object, leaf: object) -> bytes | None:
     """Return the leaf before the part; refuse an invalid leaf, or a position without one."""
     faults = []
     if log is not None and not (isinstance(log, str) and log.startswith("log_")):
-        faults.append(Fault("log", f"got {shown(log)}", "Send the name that its log goes by, as exported."))
+        faults.append(Fault("log", f"got {shown(log)}", "Send the name of its log, as exported."))
     if type(after) is not int or after < BEFORE_ALL:
         faults.append(Fault("after", f"got {shown(after)}", "Send a position of that log, or leave it out."))
     found: bytes | None = None

@@ -1,7 +1,7 @@
 """Remote peer: the side of a sync behind a server. Entries are sent as the lines of an exported log.
 
-A pull is one long answer; if the connection breaks, it is requested again after the last received entry. A push is sent
-in parts of whole writes, each of which may be repeated. So neither end holds more than a part in memory.
+A pull is one long answer; if the connection breaks, it resumes after the last received entry. A push is sent in parts
+of whole writes, each of which may be repeated. So neither end holds more than a part in memory.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from woodrat import record_json
 from woodrat.canon.digest import FORMAT
 from woodrat.engines.records import BEFORE_ALL
 from woodrat.errors import Fault, NotFound, Refused, Unavailable, shown
-from woodrat.exchange.lines import Misfit, Reader, line, whole
+from woodrat.exchange.lines import LineReader, Misfit, line, whole
 from woodrat.exchange.relay.peers import Mark, Peer, Start
-from woodrat.exchange.server import Broken, Server
+from woodrat.exchange.server import InterruptedAnswer, Server
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.export import NOTHING_EXPORTED, ExportedLog, last_whole, not_ours
 from woodrat.exchange.verbs.importer import NOTHING_TAKEN, Imported, is_database
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NOT_SYNCED: Final = "Nothing was exchanged."
 PAGE_ENTRIES: Final = 1_000
-"""About how many entries are sent at a time: whole writes, so it may be more."""
+"""Approximate number of entries per request: whole writes, so it may be exceeded."""
 PAGE_BYTES: Final = 1_048_576
 """Size from which no further write is added to a part."""
 MEMORY_BYTES: Final = 8 * 1_048_576
@@ -39,11 +39,11 @@ MEMORY_BYTES: Final = 8 * 1_048_576
 ANSWER_SECONDS: Final = 600.0
 """Time limit for the import of a part: an erasure in it derives everything again."""
 TRIES_MAX: Final = 5
-"""How often an answer may break off without having brought anything."""
+"""Most interruptions of an answer without any progress."""
 
 
-class Standing(NamedTuple):
-    """Where a log behind a server stands."""
+class RemoteHead(NamedTuple):
+    """The position and the leaf of a log behind a server."""
 
     log: str | None
     position: int
@@ -65,7 +65,7 @@ class Far:
         """Close the connection."""
         self._server.close()
 
-    def ask(self, positions: Sequence[int] = (), log: str | None = None, moment: Moment | None = None) -> Standing:
+    def ask(self, positions: Sequence[int] = (), log: str | None = None, moment: Moment | None = None) -> RemoteHead:
         """Return the end of the log; refuse other servers, and other formats."""
         asked = {"position": [str(one) for one in positions], "log": log, "as_of": moment}
         try:
@@ -73,7 +73,7 @@ class Far:
         except NotFound as missing:
             if moment is not None:
                 raise
-            raise self._strange("does not tell of its leaves, as servers of this release do") from missing
+            raise self._strange("does not report its leaves, as servers of this release do") from missing
         except Unavailable as problem:
             if problem.details.get("status", 500) >= 500:
                 raise
@@ -87,7 +87,7 @@ class Far:
             taken = said["taken"] and Mark(int(said["taken"]["position"]), bytes.fromhex(said["taken"]["leaf"]))
             if len(leaves) != len(positions):
                 raise ValueError
-            return Standing(said.get("log"), int(said["position"]), str(said["root"]), leaves, taken)
+            return RemoteHead(said.get("log"), int(said["position"]), str(said["root"]), leaves, taken)
         except (TypeError, ValueError, KeyError) as error:
             raise self._strange("does not answer as a Woodrat server does") from error
 
@@ -111,13 +111,13 @@ class Far:
         while after < end or tries == 0:
             try:
                 asked = {"after": after if after > BEFORE_ALL else None, "as_of": through}
-                for _, entry in Reader(_Lines(self._server.stream("/v1/log", asked))):
+                for _, entry in LineReader(_Lines(self._server.stream("/v1/log", asked))):
                     yield f"position {entry.position} of {self.name}", entry
                     after, tries = entry.position, 0
                 if after >= end:
                     return
-                raise Broken(self.name, None)  # an answer that ends well says all there is
-            except Broken as broken:
+                raise InterruptedAnswer(self.name, None)  # an answer that ends normally is complete
+            except InterruptedAnswer as broken:
                 tries += 1
                 if tries >= TRIES_MAX:
                     raise broken.told() from broken
@@ -141,7 +141,7 @@ class Far:
         before: Mark,
         told: Callable[[Imported], object],
     ) -> Imported:
-        """Send entries in parts, each whole writes that come after the one before."""
+        """Send entries in parts, each of whole writes, in order."""
         found: Imported | None = None
         for page, last in _pages(placed):
             with page:
@@ -201,7 +201,7 @@ class _Lines:
 
 
 def _pages(placed: Iterator[tuple[str, Entry]]) -> Iterator[tuple[BinaryIO, Entry | None]]:
-    """Yield entries as lines in parts of whole writes, each with its last entry; an empty one where there are none."""
+    """Yield entries as lines in parts of whole writes, each with its last entry; one empty part if there are none."""
     page, count, left = _page(), 0, 0
     last: Entry | None = None
     sent = False
@@ -222,7 +222,7 @@ def _page() -> BinaryIO:
 
 
 def import_file(server: Server, source: Any, progress: Progress | None = None) -> Imported:
-    """Let a server take in an exported log, from a path or an open binary file."""
+    """Send an exported log to a server for import, from a path or an open binary file."""
     far = Far(server)
     if hasattr(source, "read"):
         return _import(far, source, lambda done: None)
@@ -236,7 +236,7 @@ def import_file(server: Server, source: Any, progress: Progress | None = None) -
 
 
 def _import(far: Far, file: BinaryIO, told: Callable[[int], object]) -> Imported:
-    reader = Reader(file)
+    reader = LineReader(file)
     before: list[Imported] = []
 
     def taken(found: Imported) -> None:
@@ -246,7 +246,7 @@ def _import(far: Far, file: BinaryIO, told: Callable[[int], object]) -> Imported
     try:
         return far.give(iter(reader), None, Mark(BEFORE_ALL, None), taken)
     except Misfit as misfit:
-        outcome = f"{before[0].entries} entries before it were sent and taken in." if before else NOTHING_TAKEN
+        outcome = f"{before[0].entries} entries before it were sent and imported." if before else NOTHING_TAKEN
         raise misfit.told(outcome) from misfit
 
 
@@ -276,7 +276,7 @@ def export(
         return _export(far, asked, file, after, path, progress)
 
 
-def _go_on(far: Far, asked: Standing, path: str, progress: Progress | None) -> ExportedLog:
+def _go_on(far: Far, asked: RemoteHead, path: str, progress: Progress | None) -> ExportedLog:
     """Append new entries of the log to an export, after checking that its last whole write is the server's."""
     try:
         with open(path, "r+b") as file:
@@ -292,11 +292,11 @@ def _go_on(far: Far, asked: Standing, path: str, progress: Progress | None) -> E
             os.fsync(file.fileno())
             return found
     except OSError as error:
-        raise files.unwritable(path, error, "What was exported before is as it was.") from error
+        raise files.unwritable(path, error, "The earlier export is unchanged.") from error
 
 
 def _export(
-    far: Far, asked: Standing, stream: BinaryIO, after: int, out: str | None, progress: Progress | None
+    far: Far, asked: RemoteHead, stream: BinaryIO, after: int, out: str | None, progress: Progress | None
 ) -> ExportedLog:
     digest, count, size = hashlib.sha256(), 0, 0
     try:

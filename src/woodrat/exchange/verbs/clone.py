@@ -1,4 +1,4 @@
-"""Cloning: a log taken over as it is, with its positions, nonces, times and names, so that its roots stay the same."""
+"""Cloning: a log copied unchanged, with its positions, nonces, times and names, so that its roots stay the same."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def _check_once(write: Transaction, writes: Sequence[Whole]) -> None:
 
 
 def _parts(writes: Sequence[Whole]) -> Iterator[list[Whole]]:
-    """Yield writes that can be merged at once: one with a schema stands by itself, since it changes the rules."""
+    """Yield writes that can be merged in one batch: a write with a schema is a batch of its own, since it changes the
+    rules.
+    """
     part: list[Whole] = []
     for whole in writes:
         if any(arrived.entry.kind == "schema" for arrived in whole):

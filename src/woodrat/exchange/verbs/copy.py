@@ -1,4 +1,4 @@
-"""Copy: a log through a position, in whole writes, becomes another ledger; this is how a backup is restored.
+"""Copy: a log up to a position, in whole writes, becomes another ledger; restoring a backup uses this.
 
 Source and target may be of different engines. Both are used through the engine interface alone, so a copy has the
 bytes, the leaves and the roots of its source. It is made in durable parts; an interrupted copy holds the beginning of
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 NOTHING_COPIED: Final = "Nothing was copied."
 T = TypeVar("T")
 RECEIPTS_TOGETHER: Final = 1_000
-"""How many receipts are taken over in one transaction."""
+"""Receipts copied per transaction."""
 TENANTS_NAMED_MAX: Final = 5
-"""How many tenants an error names."""
+"""Most tenants listed in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Copied(Record):
     """The result of a copy."""
 
     entries: int
-    """How many entries were taken over."""
+    """Number of copied entries."""
     through: int
     """The position of the last one."""
     erasures: int
-    """How many erasures made after that position came along."""
+    """Number of copied erasures from after that position."""
     again: int
-    """How many erasures that the folder of keys remembers were carried out in the copy."""
+    """Number of erasures remembered by the keys folder that were repeated in the copy."""
     root: str
     """Root of the tree through that position, in hex: that of the log it was copied from."""
     fingerprint: str
@@ -136,7 +136,8 @@ def copy(
             if not there_already:
                 files.put(partial, new)
                 return found
-            # What others use is given what has been made to forget, so that it never holds what was erased.
+            # A target shared with others gets entries with erasures already applied, so that it never contains erased
+            # data.
             made = engine_for(partial, readonly=True)
             try:
                 into(new, made, "now")
@@ -151,7 +152,7 @@ def copy(
 
 @contextmanager
 def _beside(place: str, source: Engine, tenant: TenantId) -> Iterator[str]:
-    """Give a file to copy into first; one that was left by a copy which was killed is gone on with."""
+    """Prepare a file as the target; a file left by a killed copy is continued."""
     if is_postgres(place):
         with TemporaryDirectory(prefix="woodrat-copy-") as folder:
             yield os.path.join(folder, "copy.part")
@@ -179,13 +180,13 @@ def _check_there(engine: Engine, path: str, tenant: str) -> None:
         named = f"it holds {', '.join(held[:TENANTS_NAMED_MAX])}" if held else "it holds no tenant"
         more = f" and {len(held) - TENANTS_NAMED_MAX} more" if len(held) > TENANTS_NAMED_MAX else ""
         raise NotFound(
-            f"There is no tenant {tenant} in {path}; {named}{more}. {NOTHING_COPIED} Name another with --tenant.",
+            f"Tenant {tenant} does not exist in {path}; {named}{more}. {NOTHING_COPIED} Name another with --tenant.",
             {"tenant": tenant},
         )
 
 
 def _check_begun(place: str, source: Engine, tenant: TenantId) -> None:
-    """Refuse a target that holds anything of a tenant but the beginning of the log to copy."""
+    """Refuse a target with any entries of a tenant other than the beginning of the log to copy."""
     if not is_postgres(place) and not os.path.exists(place):
         return
     engine = engine_for(place, readonly=True)
@@ -260,7 +261,7 @@ def copy_log(
 def _claim(view: View, context: Context, last: int) -> None:
     """Copy the receipts of idempotency keys, so that a repeated call is not stored again.
 
-    Receipts of writes with erased entries are left out: they would allow guesses at the erased data.
+    Receipts of writes with erased entries are omitted: they would allow guesses at the erased data.
     """
     with context.engine.view(context.tenant) as copied:
         erased = {row.position for row in copied.rows(BEFORE_ALL, last) if row.body is None}
@@ -285,7 +286,7 @@ def _warnings(context: Context) -> tuple[str, ...]:
         return ()
     where = "" if context.erasures is None else f" in {context.erasures.keys.folder}"
     return (
-        f"There is no erasure key{where}: what was erased after this was written may be back. Name the folder of keys "
+        f"There is no erasure key{where}: data erased after this was written may be back. Name the folder of keys "
         "with --signing-keys or keys= and copy again, or run `woodrat erase --again` on the copy before it is used.",
     )
 

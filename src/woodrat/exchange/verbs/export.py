@@ -27,7 +27,7 @@ NOTHING_EXPORTED: Final = "Nothing was exported."
 TELL_ENTRIES: Final = 1_000
 """Number of entries between two progress reports."""
 TAIL_BYTES: Final = 65_536
-"""How much of the end of a file is read at a time to find its last line."""
+"""Bytes read at a time from the end of a file to find its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ExportedLog(Record):
     entries: int
     """How many entries."""
     after: int
-    """The position they come after; -1 for the whole log."""
+    """The position before the first one; -1 for the whole log."""
     through: int
     """The position of the last one; with it the log had the root below."""
     log: str | None
@@ -45,7 +45,7 @@ class ExportedLog(Record):
     root: str
     """Root of the log's tree through that position, in hex: a clone has the same."""
     written_bytes: int
-    """How much was written."""
+    """Number of bytes written."""
     sha256: str
     """Digest of the written bytes."""
     out: str | None
@@ -60,7 +60,7 @@ def root_at(view: View, size: int) -> str:
 
 
 def check_range(view: View, after: object, through: int) -> int:
-    """Return the position to begin after; refuse one that is not there, or that parts a write."""
+    """Return the start position; refuse one that does not exist, or that splits a write."""
     head = view.head().position
     if type(after) is not int or not BEFORE_ALL <= after <= head:
         problem = f"got {shown(after)}; the log ends at {head}"
@@ -95,7 +95,7 @@ def export(
             return _go_on(view, path, last, progress)
         first = check_range(view, after, last)
         special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-        if special:  # a pipe or a device cannot be put in place of another
+        if special:  # a pipe or a device cannot be replaced atomically
             with open(path, "wb") as stream:
                 return _write(view, stream, first, last, path, progress)
         files.check_free(path, "out", NOTHING_EXPORTED, force=force)
@@ -139,7 +139,7 @@ def _go_on(view: View, path: str, through: int, progress: Progress | None) -> Ex
             os.fsync(file.fileno())
             return found
     except OSError as error:
-        raise files.unwritable(path, error, "What was exported before is as it was.") from error
+        raise files.unwritable(path, error, "The earlier export is unchanged.") from error
 
 
 def _last_write(view: View, file: BinaryIO) -> tuple[int, int]:
@@ -174,9 +174,9 @@ def _backwards(file: BinaryIO) -> Iterator[tuple[Entry, int]]:
         start = _line_end(file, end - 1)
         file.seek(start)
         try:
-            ((_, entry),) = lines.Reader(file_part(file, end - start))
+            ((_, entry),) = lines.LineReader(file_part(file, end - start))
         except lines.Misfit as misfit:
-            raise misfit.told("The file was left as it is.") from misfit
+            raise misfit.told("The file is unchanged.") from misfit
         yield entry, end
         end = start
 

@@ -19,7 +19,7 @@ def path_in(value: object, name: str, outcome: str) -> str:
 
 
 def check_free(path: str, name: str, outcome: str, *, force: bool) -> None:
-    """Refuse a target that is there already, unless it may be replaced, or cannot be a file."""
+    """Refuse a target that exists, unless it may be replaced, or that cannot be a file."""
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         raise Refused([Fault(name, f"{path} is a directory", "Name a file in it.")], outcome)

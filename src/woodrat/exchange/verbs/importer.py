@@ -1,7 +1,7 @@
-"""Importer: whole writes of another log enter this one, as a clone if possible and merged otherwise.
+"""Importer: whole writes of another log enter this one, as a clone if possible, else by merging.
 
 Entries that this log holds already, at the same positions and bit by bit, are skipped; so an interrupted import
-continues where it ended. Where the logs diverge, or this ledger has writes of its own, entries are merged.
+continues where it ended. If the logs diverge, or this ledger has writes of its own, entries are merged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from woodrat.erasure.verbs import arrivals
 from woodrat.errors import Fault, NotFound, Refused, Unavailable
 from woodrat.exchange.admission import meaning_of
-from woodrat.exchange.lines import Misfit, Reader, whole
+from woodrat.exchange.lines import LineReader, Misfit, whole
 from woodrat.exchange.verbs import files
 from woodrat.exchange.verbs.clone import Whole, clone
 from woodrat.exchange.verbs.merge import Merger
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from woodrat.context import Context
     from woodrat.ledger.progress import Progress
 
-NOTHING_TAKEN: Final = "Nothing was taken in."
+NOTHING_TAKEN: Final = "Nothing was imported."
 BATCH_ENTRIES: Final = 1_000
-"""About how many entries one transaction takes in: whole writes, so it may be more."""
+"""Approximate number of entries per transaction: whole writes, so it may be exceeded."""
 BATCH_BYTES: Final = 16 * 1_048_576
-"""About how many bytes of bodies one transaction takes in."""
+"""Approximate bytes of bodies per transaction."""
 _SQLITE: Final = b"SQLite format 3\0"
 
 
@@ -40,17 +40,17 @@ class Imported(Record):
     """The result of importing a log."""
 
     entries: int
-    """How many entries were offered."""
+    """Number of offered entries."""
     cloned: int
-    """How many were taken over as they are, with their positions."""
+    """Number of entries copied unchanged, with their positions."""
     merged: int
-    """How many were merged in, as new entries of this log."""
+    """Number of entries merged, as new entries of this log."""
     known: int
-    """How many were here already."""
+    """Number of entries that were here already."""
     erased: int
-    """How many had been erased, there or here, and say nothing."""
+    """Number of entries that were already erased, there or here, and have no content."""
     erasures: int
-    """Number of erasures carried out here: those in the log, and those that the folder of keys remembers."""
+    """Number of erasures repeated here: those in the log, and those that the keys folder remembers."""
     log: str | None
     """The name that this ledger's log continues under; None if its next write begins a new one."""
     position: int
@@ -60,7 +60,7 @@ class Imported(Record):
 
     @derived
     def changed(self) -> bool:
-        """Whether anything was taken in."""
+        """Whether anything was imported."""
         return bool(self.cloned or self.merged)
 
     def then(self, more: Imported) -> Imported:
@@ -70,7 +70,7 @@ class Imported(Record):
 
 
 class Taking:
-    """Imports the writes of one other log, in order; `overlaps` says that everything before is known to be equal."""
+    """Imports the writes of one other log, in order; `overlaps` means that all earlier entries are equal."""
 
     def __init__(self, context: Context, *, overlaps: bool = False) -> None:
         if context.stand_in is not None:
@@ -84,7 +84,7 @@ class Taking:
         self._due = arrivals.Due(context)
         self.offered = self.cloned = self.merged = self.erased = self.erasures = 0
         self.last: Entry | None = None
-        """The last entry that was taken in, or found here."""
+        """The last entry that was imported, or found here."""
 
     def take(
         self,
@@ -95,7 +95,7 @@ class Taking:
     ) -> Imported:
         """Import a log; an entry that cannot be imported is refused, with the progress so far.
 
-        `meaning` parses bodies: those of strangers are checked, those from an engine of ours are not.
+        `meaning` parses bodies: foreign bodies are checked, bodies from a Woodrat engine are not.
         """
         writes = whole(placed, meaning)
         try:
@@ -114,7 +114,7 @@ class Taking:
         except Unavailable as problem:
             if self.last is None:
                 raise
-            said = f"Entries through position {self.last.position} are taken in, and those after it not: {problem}"
+            said = f"Entries up to position {self.last.position} were imported, later ones were not: {problem}"
             raise Unavailable(said, problem.details) from problem
         self.erasures += self._due.settle()
         return self.imported()
@@ -133,7 +133,7 @@ class Taking:
     def _outcome(self) -> str:
         if self.last is None:
             return NOTHING_TAKEN
-        return f"What came before is taken in, through position {self.last.position}; import the whole log to go on."
+        return f"Earlier entries were imported, up to position {self.last.position}; import the whole log to continue."
 
     def imported(self) -> Imported:
         """Return the result."""
@@ -163,9 +163,9 @@ class Taking:
             self.parted = self.parted or not self._goes_on(writes[0][0].entry)
             if not self.parted:
                 if not clone(self._context, writes, self._due):
-                    continue  # somebody wrote meanwhile, so it is looked at again
+                    continue  # another writer wrote meanwhile, so check again
                 self.cloned += sum(map(len, writes))
-                self._overlaps = True  # what comes next may go by another name, of a clone that was written to
+                self._overlaps = True  # later entries may have another log name, after a clone was written to
             else:
                 arrived = [one for write in writes for one in write]
                 if self._merger is None:
@@ -197,12 +197,12 @@ class Taking:
                     self.parted = True
                     break
                 self._overlaps = True
-                self._due.look(held)  # what was taken over before may not have been made to forget
+                self._due.look(held)  # entries imported earlier may not have had their erasures applied
                 count += 1
         return count
 
     def _goes_on(self, first: Entry) -> bool:
-        """Return True if a write continues this log as its clone; refuse one that leaves a gap."""
+        """Return True if a write extends this log as its clone; refuse a write that leaves a gap."""
         with self._context.engine.view(self._context.tenant) as view:
             head, cloned = view.head(), view.cloned()
         if cloned != head.position:
@@ -211,7 +211,7 @@ class Taking:
         if theirs and first.position > head.size:
             end = "is empty" if head.size == 0 else f"ends at {head.position}"
             problem = f"the file starts at position {first.position}, and this ledger {end}"
-            remedy = f"Import what comes before it too: export after position {head.position}."
+            remedy = f"Import the earlier entries too: export after position {head.position}."
             raise Refused([Fault("position", problem, remedy)], NOTHING_TAKEN)
         fits = head.recorded_at is None or first.recorded_at > head.recorded_at
         return theirs and fits and first.position == head.size
@@ -220,14 +220,14 @@ class Taking:
 def import_file(context: Context, source: Any, progress: Progress | None = None) -> Imported:
     """Take in an exported log, from a path or an open binary file."""
     if hasattr(source, "read"):
-        return Taking(context).take(Reader(source))
+        return Taking(context).take(LineReader(source))
     path = files.path_in(source, "file", NOTHING_TAKEN)
     if is_database(path, NOTHING_TAKEN):
         problem = f"{path} is a database, not an exported log"
         raise Refused([Fault("file", problem, "Use sync to join it with this one, or copy.")], NOTHING_TAKEN)
     try:
         with open(path, "rb") as file:
-            reader = Reader(file)
+            reader = LineReader(file)
             size = os.fstat(file.fileno()).st_size
             told = None if progress is None or not size else lambda: progress(reader.read_bytes, size)
             return Taking(context).take(reader, told)

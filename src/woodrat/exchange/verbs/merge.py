@@ -1,6 +1,6 @@
 """Merge: entries of another log, of all kinds, appended as entries of this one; known entries change nothing.
 
-Bodies stay as they are; position, time and nonce are this log's, and the envelope keeps the origin of each entry.
+Bodies stay unchanged; position, time and nonce are this log's, and the envelope keeps the origin of each entry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from woodrat.ledger.source_index import SourceLookup
 from woodrat.ledger.write import Draft, Writer
 from woodrat.log.entry import Entry, Origin
 from woodrat.state.entry_rows import ENDED, RECEIVED, STARTED
-from woodrat.state.meaning import RUN_KINDS, Step
+from woodrat.state.meaning import RUN_KINDS, RunEntry
 from woodrat.state.observation import Observation
 from woodrat.state.schema import Schema
 from woodrat.state.source import source_digest
@@ -42,7 +42,7 @@ class Merger:
     def merge(self, arrived: Sequence[Arrived]) -> tuple[int, int, int]:
         """Append unknown entries, in one write.
 
-        Return the numbers of new entries, of entries left out as erased here, and of erasures carried out.
+        Return the numbers of new entries, of entries omitted as erased here, and of erasures repeated.
         """
         held = [one for one in arrived if one.entry.body is not None]
         found, erasures = arrivals.admissible(self._context, [one.entry for one in held])
@@ -72,13 +72,13 @@ class Merger:
         if late is not None:
             draft.add(arrivals.KIND, late)
             for observation in observations:
-                # What is said otherwise here was first said here.
+                # The origin of an entry rewritten here is here.
                 if observation.digest not in said and observation.digest not in known:
                     draft.say(observation)
         planned: set[bytes] = set()
         for entry, meaning in taking:
             origin = entry.envelope.origin or Origin(entry.log, entry.position)
-            assert entry.body is not None, "what is erased is left out before"
+            assert entry.body is not None, "erased entries are omitted before"
             if isinstance(meaning, Observation):
                 if meaning.digest in admitted and meaning.digest not in known:
                     draft.say(meaning, origin)
@@ -90,7 +90,7 @@ class Merger:
 
 
 class _Held:
-    """Entries of a log that may equal those of another."""
+    """Entries of a log that may equal entries of another."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -110,7 +110,7 @@ class _Held:
         return name in self._digests[about]
 
     def _alike(self, kind: str, about: str) -> Iterable[Entry]:
-        """Return the entries of a run, a source or a reading; or all of a kind."""
+        """Return the entries of a run, a source or an interpretation; or all of a kind."""
         if about == kind:
             return self._view.entries(kinds={kind})
         if kind in RUN_KINDS:
@@ -121,7 +121,7 @@ class _Held:
 
 def _about(entry: Entry, meaning: object) -> str:
     """Return the run, source or interpretation of an entry; for other entries, its kind."""
-    if isinstance(meaning, Step):
+    if isinstance(meaning, RunEntry):
         return meaning.run
     if entry.kind in (RECEIVED, STARTED, ENDED):
         body: Any = form.decode(entry.body or b"")

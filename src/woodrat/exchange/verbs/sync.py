@@ -62,7 +62,7 @@ def sync(
     progress: Progress | None,
     connect: Connect,
 ) -> Synced:
-    """Exchange entries with another ledger, or import those of an exported log; see `Log.sync`.
+    """Exchange entries with another ledger, or import an exported log; see `Log.sync`.
 
     `other` is the context of an open ledger, a server, or the name of either.
     """
@@ -126,7 +126,7 @@ def _exchange(context: Context, theirs: Peer, pulls: bool, pushes: bool, progres
     except (Forbidden, Unavailable) as problem:
         if pulled is None:
             raise
-        said = f"What {theirs.name} holds was taken in here; giving it what this one holds did not end well: {problem}"
+        said = f"The entries of {theirs.name} were imported here; sending this ledger's entries to it failed: {problem}"
         raise type(problem)(said, problem.details) from problem
     return Synced(theirs.name, pulled, pushed, ours.fingerprint(), fingerprint)
 

@@ -1,4 +1,4 @@
-"""The folder of keys: its path. Every command needs it, so this module imports nothing of what uses the keys."""
+"""The folder of keys: its path. Every command needs it, so this module imports no user of the keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from woodrat.engines.open import MEMORY
 
 
 def keys_folder(given: str | os.PathLike[str] | None = None) -> str:
-    """Return the folder of keys: the one given, else `WOODRAT_SIGNING_KEYS`, else one in the user's configuration."""
+    """Return the folder of keys: the argument, else `WOODRAT_SIGNING_KEYS`, else the user's configuration folder."""
     named = os.fspath(given) if given is not None else os.environ.get("WOODRAT_SIGNING_KEYS")
     if named:
         return os.path.expanduser(named)

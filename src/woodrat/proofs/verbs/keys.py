@@ -1,13 +1,13 @@
-"""Keys: the folder outside the database that holds what the database must not.
+"""Keys: the folder outside the database for secrets and memory that the database must not contain.
 
-    signer.key     signs checkpoints; whoever has it can sign for this folder's logs
+    signer.key     signs checkpoints; anyone who has it can sign for this folder's logs
     signer.pub     checks them; hand it to everyone
     erasure.key    recognises erased records; hand it to ledgers that sync with this one
-    seen/          per log, the last checkpoint signed
-    ledgers/       per database file and tenant, the log that lies there
-    erased/        per log, the erasures made, so that older copies can be made to forget too
+    seen/          per log, the last signed checkpoint
+    ledgers/       per database file and tenant, the log at this location
+    erased/        per log, its erasures, so that they can be repeated in older copies
 
-Files are written whole or not at all, and a key that is there is never written over.
+Files are written whole or not at all, and an existing key is never overwritten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NO_EXTRA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A folder of keys that is there."""
+    """An existing folder of keys."""
 
     folder: str
     """Where it is."""
@@ -58,7 +58,7 @@ class Keys:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Keys:
-        """Return the keys of a folder; one without any is refused, and nothing is made."""
+        """Return the keys of a folder; a folder without keys is refused, and nothing is made."""
         found = cls(os.fspath(folder))
         if not any(os.path.exists(found.path(name)) for name in (PUBLIC, ERASURE)):
             problem = f"there are no keys in {shown(found.folder)}"
@@ -91,7 +91,7 @@ class Keys:
 
     @property
     def erasure(self) -> bytes | None:
-        """The 32 bytes by which erased records are recognised; none when they were not made here."""
+        """The 32 bytes that recognise erased records; None if made elsewhere."""
         self._check_private(ERASURE)
         text = read(self.path(ERASURE))
         if text is None:
@@ -112,11 +112,11 @@ class Keys:
         """Refuse a key that every user of the machine may read: a reader of it can act as its holder."""
         if private.is_open_to_all(self.path(name)):
             problem = f"every user of this machine can read {self.path(name)}"
-            remedy = f"Run `chmod 600 {self.path(name)}`; if somebody may have read it, make another."
+            remedy = f"Run `chmod 600 {self.path(name)}`; if somebody may have read it, make another key."
             raise Refused([Fault("keys", problem, remedy)], "Nothing was done with it.")
 
     def sign(self, message: bytes) -> bytes:
-        """Return the signature of a message; the one place that needs the extra `proof`."""
+        """Return the signature of a message; the only function that needs the extra `proof`."""
         key = self.signer
         return _private(key.seed).sign(message)  # type: ignore[no-any-return]
 
@@ -151,7 +151,7 @@ class Keys:
             os.close(descriptor)
 
     def erasures(self) -> Iterator[Erasure]:
-        """Yield the erasures remembered here, of all logs; a line that a crash cut short is left out."""
+        """Yield the remembered erasures of all logs; a line truncated by a crash is skipped."""
         for path in self._under(ERASED):
             with open(path, "rb") as file:
                 for line in file:
@@ -201,7 +201,7 @@ class Made(Record):
     keys: Keys = field(metadata=IN_PYTHON_ONLY)
     """The keys; JSON has no secret."""
     made: tuple[str, ...]
-    """Files that are new; none when everything was there."""
+    """New files; empty when all existed."""
     verifier: VerifierKey | None = field(metadata=IN_PYTHON_ONLY)
     """The key to hand out; None without a signer, for lack of the extra `proof`."""
 
@@ -230,7 +230,7 @@ def init(keys: str | os.PathLike[str] | None = None, *, name: str | None = None)
 
 
 def make(folder: str | os.PathLike[str], clock: Clock, name: str | None = None) -> Made:
-    """Make missing keys. Existing ones stay, so a second call is safe."""
+    """Make missing keys. Existing files stay, so a second call is safe."""
     keys = Keys(os.fspath(folder))
     if name is not None and (not is_key_name(name) or len(name.encode()) > NAME_BYTES_MAX):
         remedy = f"Use 1 to {NAME_BYTES_MAX} characters without spaces and plus, such as example.com/ledger."
@@ -268,7 +268,7 @@ def _make_signer(keys: Keys, clock: Clock, name: str | None) -> list[str]:
         try:
             verifier = VerifierKey(name or f"woodrat-{clock.random(4).hex()}", _public(seed))
         except Unavailable:
-            return made  # without the extra there is an erasure key and no signer; the caller says so
+            return made  # without the extra there is an erasure key and no signer; the caller reports it
         if _make(secret, SignerKey(verifier.name, seed, verifier.hash).to_text() + "\n", clock):
             made.append(secret)
     signer = SignerKey.parse((read(secret) or "").rstrip("\n"), secret)
@@ -351,7 +351,7 @@ def _make(path: str, text: str, clock: Clock) -> bool:
 
 
 def _beside(path: str, text: str, clock: Clock) -> str:
-    """Write text to a file of its own beside another, down to the disk."""
+    """Write text to a new file beside another, and flush it to disk."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}-{clock.random(4).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

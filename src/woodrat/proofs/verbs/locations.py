@@ -1,13 +1,13 @@
-"""Locations: which log lies in which database file, remembered in the keys folder.
+"""Locations: the keys folder's memory of which log is in which database file.
 
     ledgers/<location>.json    for one file and tenant: the log's name, how many entries it had, and their root
 
-The last checkpoint of a log is found by the log's name, and the name comes from the database. Whoever can write to the
-database can put another log there, which has no checkpoint yet. So the folder also remembers what lay where: whatever
-is found at the same path, for the same tenant, must begin with those entries. Its name may be another, since a copy
-goes on under a name of its own; the root cannot.
+The last checkpoint of a log is found by the log's name, and the name is in the database. An attacker with write
+access to the database can put another log there, which has no checkpoint yet. So the folder also remembers the log at
+each location: any log found at the same path, for the same tenant, must begin with those entries. Its name may differ,
+since a copy continues under its own name; the root may not.
 
-A path counts as it was named and as it is without links, so a link that is turned to another file is noticed too.
+A path counts both as named and with links resolved, so that a changed link is noticed too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from woodrat.engines.engine import Engine
 
 NAME_CHARACTERS: Final = 26
-"""How much of a digest names a file under `ledgers/`."""
+"""Length of the digest prefix that names a file under `ledgers/`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,15 @@ class Location:
     keys: Keys
     """The folder."""
     paths: tuple[str, ...]
-    """The file: its path as it was named, made absolute, and its path without links where that is another; of a
-    database of a server its address."""
+    """The file: its absolute path as named, and its path with links resolved if different; for a database server its
+    address.
+    """
     tenant: str
     """The tenant."""
 
     @classmethod
     def of(cls, keys: Keys, engine: Engine, tenant: TenantId) -> Location | None:
-        """Return the location of a tenant's log; none for an engine that keeps its logs in no file."""
+        """Return the location of a tenant's log; None for an engine without files."""
         return None if engine.location is None else cls.at(keys, engine.location, tenant)
 
     @classmethod
@@ -77,8 +78,8 @@ class Location:
             return _checkpoint(parse(text.encode()))
         except (Refused, KeyError, TypeError, ValueError) as error:
             raise Corrupt(
-                f"{path} cannot be read, and it is what the keys folder remembers of {self}. Nothing was changed. Put "
-                "the file back from a backup of the folder; without it another ledger could lie there unnoticed.",
+                f"{path} cannot be read, and it is the keys folder's memory of {self}. Nothing was changed. Restore "
+                f"the file from a backup of the folder; without it, another log could replace this one unnoticed.",
                 {"path": path},
             ) from error
 
@@ -157,7 +158,7 @@ def _text(path: str, tenant: str, checkpoint: Checkpoint) -> str:
 def _checkpoint(document: Any) -> Checkpoint:
     log, size, root, epoch = document["log"], document["size"], bytes.fromhex(document["root"]), document["epoch"]
     if document["format"] != 0 or not isinstance(log, str) or len(root) != HASH_BYTES:
-        raise ValueError("not what this version writes")
+        raise ValueError("written by another version")
     if type(size) is not int or not 0 <= size <= SIZE_MAX or type(epoch) is not int or epoch < 1:
         raise ValueError("not a size or an epoch")
     return Checkpoint(log, size, root, epoch_line(epoch))

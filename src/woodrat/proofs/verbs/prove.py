@@ -1,4 +1,4 @@
-"""Proving: documents for somebody who has nothing of ours, each under a signed checkpoint."""
+"""Proving: documents for verifiers without Woodrat, each under a signed checkpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from woodrat.ledger.moments import at, open_reader
 from woodrat.log import tree
 from woodrat.log.checkpoint import opened
 from woodrat.proofs.proof import NO_CAPSULE, NOT_PROVEN, Capsule, ConsistencyProof, Proof
-from woodrat.proofs.reader import Gathered, gather_run, position_of, proof_of
+from woodrat.proofs.reader import CapsuleEntries, gather_run, position_of, proof_of
 from woodrat.runs.reader.run_reader import RunReader
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def prove(context: Context, signer: Signing, what: object) -> Proof:
 
 
 def prove_consistency(context: Context, signer: Signing, old: object, new: object) -> ConsistencyProof:
-    """Return the proof that one checkpoint extends another; default for the newer one: a checkpoint of now."""
+    """Return the proof that one checkpoint extends another; default for the newer one: a current checkpoint."""
     verifier = signer.keys.verifier
     first = opened(old, [verifier], "from")
     if new is None:
@@ -54,7 +54,7 @@ def prove_consistency(context: Context, signer: Signing, old: object, new: objec
     if not tree.verify_consistency(first.size, second.size, first.root, second.root, hashes):
         raise Corrupt(
             f"The checkpoint of {second.size} entries does not extend that of {first.size} in this ledger. "
-            f"{NOT_PROVEN} One of them is of another history; verify the ledger.",
+            f"{NOT_PROVEN} One of them belongs to another history; verify the ledger.",
             {"damage": "forked", "from": first.to_json(), "to": second.to_json()},
         )
     return ConsistencyProof(_text(old), _text(new), hashes)
@@ -73,7 +73,7 @@ def capsule(context: Context, signer: Signing, what: object) -> Capsule:
     signed = _latest(signer)
     with open_reader(at(context, signed.checkpoint.size - 1)) as reader:
         tracer = Tracer(RunReader(reader))
-        gathered = Gathered(tracer)
+        gathered = CapsuleEntries(tracer)
         if what.startswith("run_"):
             claim = gather_run(gathered, what)
         elif what.startswith("obs_"):
@@ -86,7 +86,7 @@ def capsule(context: Context, signer: Signing, what: object) -> Capsule:
 
 
 def _latest(signer: Signing) -> Signed:
-    """Return a checkpoint of now; the last one there is where none can be signed here."""
+    """Return a current checkpoint; the last one if none can be signed here."""
     try:
         return signer.sign()
     except (Unavailable, Refused):

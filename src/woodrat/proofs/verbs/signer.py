@@ -1,12 +1,12 @@
 """Signing: checkpoints of one log, by a signer that remembers its last one outside the database.
 
-    head of the log → does it go on from the last checkpoint? → sign → remember → hand out
+    head of the log → does it extend the last checkpoint? → remember → sign → publish
 
-A history that is shorter than the last checkpoint, or another one, is never signed: an older copy was put in its
-place, such as a backup, or the database was cut. Neither is one that does not begin with what is remembered of its
-file and tenant (`locations.py`), whatever name it goes by. Then nothing is written either, until the operator puts the
-database back or begins a new epoch. Signing happens after a write is durable and never undoes one; what goes wrong is
-told, and the writer goes on.
+A history that is shorter than the last checkpoint, or contradicts it, is never signed: an older copy such as a backup
+replaced the database, or it was truncated. The same holds for a log that does not begin with the remembered entries of
+its file and tenant (`locations.py`), whatever its name. Then nothing is written either, until the operator puts the
+database back or begins a new epoch. Signing happens after a write is durable and never undoes one; errors are reported,
+and writing goes on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from woodrat.errors import Corrupt, Fault, Outdated, Refused, Unavailable, WoodratError, shown
 from woodrat.log import tree
-from woodrat.log.checkpoint import Checkpoint, Note, VerifierKey, opened
+from woodrat.log.checkpoint import Checkpoint, SignedNote, VerifierKey, opened
 from woodrat.proofs.proof import Signed
 from woodrat.proofs.verbs.keys import SEEN, Keys, read, replace
 from woodrat.proofs.verbs.locations import Location, epoch_line
@@ -37,9 +37,9 @@ except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
 EVERY: Final = 1_000
-"""After how many entries a ledger signs by itself."""
+"""Number of entries after which a ledger signs by itself."""
 PATIENCE_SECONDS: Final = 10.0
-"""How long to wait for another process that is signing."""
+"""Time to wait for another signing process."""
 _LOOK_SECONDS: Final = 0.02
 BEHIND: Final = "behind"
 """The class of damage of a log that is shorter than its remembered checkpoint."""
@@ -56,15 +56,15 @@ class Trouble:
     seen: Checkpoint
     """The last signed or remembered state."""
     size: int
-    """How many entries the log has."""
+    """Number of entries in the log."""
     root: bytes
     """The root of as many of them as both have."""
     found: str | None
-    """The log that is there now, or its source if it is a copy; None without entries."""
+    """The current log, or its source if it is a copy; None without entries."""
     location: Location | None = None
     """Its file and tenant; None if it is in no file."""
     is_copy: bool = False
-    """Whether it is a copy to which nothing but erasures was added."""
+    """Whether it is a copy with no new entries but erasures."""
 
     @property
     def damage(self) -> str:
@@ -82,8 +82,8 @@ class Trouble:
             )
             return (
                 f"{self.location}: the keys folder remembers {self.log} with {self.seen.size} entries here, root "
-                f"{self.seen.root.hex()}, and {there}. The file was replaced, or the log of another tenant was put in "
-                "this one's place."
+                f"{self.seen.root.hex()}, and {there}. The file was replaced, or the log of another tenant was put "
+                f"in its place."
             )
         if self.size >= self.seen.size and self.is_copy:
             return (
@@ -138,12 +138,12 @@ def last_seen(keys: Keys, log: str, verifier: VerifierKey | None = None) -> tupl
         return None
     try:
         if verifier is None:
-            found = Checkpoint.parse(Note.parse(note, path).text, path)
+            found = Checkpoint.parse(SignedNote.parse(note, path).text, path)
         else:
             found = opened(note, [verifier], path)
     except Refused as error:
         raise Corrupt(
-            f"{error} {path} is what the signer remembers. Put it back from a backup; without it a shorter history "
+            f"{error} {path} is in the signer's memory. Put it back from a backup; without it a shorter history "
             "would pass.",
             {"path": path},
         ) from error
@@ -219,7 +219,7 @@ def refusals(engine: Engine, keys: Keys, tenants: Iterable[TenantId]) -> dict[Te
     for tenant in tenants:
         try:
             contradiction = look(engine, tenant, keys)
-        except Corrupt as error:  # what the signer remembers cannot be read
+        except Corrupt as error:  # the signer's memory cannot be read
             found[tenant] = error
         else:
             if contradiction is not None:
@@ -258,13 +258,13 @@ class Signing:
         self._halted = False
         self._location = Location.of(keys, engine, tenant)
         self._is_new = False
-        """Whether nothing is remembered of this location yet."""
+        """Whether this location has no remembered state yet."""
         try:
             seen, found = _judge(engine, tenant, keys, self._location)
             if seen is not None:
                 self._covered = seen[0].size
             self._is_new = self._location is not None and not self._location.remembered()
-        except Corrupt as error:  # what the signer remembers cannot be read, which must not hide the ledger
+        except Corrupt as error:  # the signer's memory cannot be read, but the ledger must stay readable
             self._halted = True
             self._notice(f"{error} Reading goes on; writing is refused.")
             return
@@ -305,7 +305,7 @@ class Signing:
     def _remember_first(self) -> None:
         """Remember the log of a new location with its first write, which may be long before its first checkpoint."""
         self._is_new = False
-        assert self._location is not None, "only what is in a file has a location"
+        assert self._location is not None, "only files have a location"
         try:
             with self._engine.view(self._tenant) as view:
                 head = view.head()
@@ -313,24 +313,24 @@ class Signing:
                 if head.log is not None and not self._location.remembered():
                     self._location.remember(Checkpoint(head.log, head.size, head.frontier.root()), self._clock)
         except (WoodratError, OSError) as error:
-            self._notice(f"The keys folder could not note which log lies here: {error} What was written stays.")
+            self._notice(f"The keys folder could not record the log at this location: {error} The write is stored.")
 
     def _try(self, patience: float) -> None:
         try:
             self.sign(patience=patience)
         except _Busy:
-            pass  # another process is at it, and covers this too or comes to it next time
+            pass  # another process is signing, and covers these entries now or the next time
         except (WoodratError, OSError) as error:
-            # One telling for every so many entries: the writer goes on, and so does the trouble.
+            # One warning per so many entries: writing goes on, and so does the fault.
             self._covered = self._written + 1
-            self._notice(f"No checkpoint was signed: {error} What was written stays.")
+            self._notice(f"No checkpoint was signed: {error} The write is stored.")
 
     def _notice(self, text: str) -> None:
         self.notices.append(text)
         self._tell(text)
 
     def sign(self, *, patience: float = PATIENCE_SECONDS) -> Signed:
-        """Return a checkpoint of the log as it is now; the last one, where nothing was added since."""
+        """Return a checkpoint of the current log; the last one, if nothing was added since."""
         return self._sign(None, patience)
 
     def begin_epoch(self, reason: object) -> Signed:
@@ -350,7 +350,7 @@ class Signing:
             ) from error
 
     def _last(self) -> Signed | None:
-        """Return the last checkpoint where nothing was added since; it needs no file that can be written."""
+        """Return the last checkpoint if no entry was added since; needs no write access."""
         with self._remembering() as (remembered, view):
             head = view.head()
             seen = None if head.log is None else last_seen(self.keys, head.log, self.keys.verifier)
@@ -388,15 +388,15 @@ class Signing:
                 for last in known:
                     if last.size:
                         self._prove_consistency(view, last, head.size)
-            # A ledger without entries has no name yet: what is signed then is that the one remembered begins anew.
+            # A ledger without entries has no name yet: then the note states that the remembered log begins again.
             log = head.log if head.log is not None or found is None else found.log
-            assert log is not None, "there are entries, or there were some"
+            assert log is not None, "entries exist or existed"
             checkpoint = Checkpoint(log, head.size, head.frontier.root(), epoch_line(epoch))
             text = str(checkpoint.signed(verifier, self.keys.sign))
             if reason is not None:
                 self._put_aside(epoch - 1, reason, seen)
             if head.log is not None:
-                # Remembered first: a note that somebody holds is one that the signer knows of, if the power fails.
+                # Remember before publishing: after a power cut, the signer must know every note that others may hold.
                 replace(self.keys.seen(log), text, self._clock)
             self._settle(checkpoint)
             return Signed(checkpoint, text, new=True)
@@ -440,7 +440,7 @@ class Signing:
         return self.sign()
 
     def epoch_notice(self) -> str | None:
-        """Return that the history of this log was accepted, and why; none in its first epoch."""
+        """Return the accepted history of this log, and the reason; None in its first epoch."""
         known = (*self.checkpoints(), *self.remembered())
         epoch = max((one.epoch for one in known), default=1)
         if epoch == 1:
@@ -455,7 +455,7 @@ class Signing:
         return () if log is None else checkpoints(self.keys, log)
 
     def remembered(self) -> tuple[Checkpoint, ...]:
-        """Return the beginning that the log in this location must have, whatever its name."""
+        """Return the prefix that the log at this location must have, whatever its name."""
         return _remembered(self._location)
 
     def earlier(self) -> frozenset[str]:
@@ -499,10 +499,10 @@ class Signing:
 
 
 def check_reason(reason: object, path: str, outcome: str) -> str:
-    """Return a reason for a new epoch, if it is one."""
+    """Return a valid reason for a new epoch."""
     if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= REASON_BYTES_MAX:
         problem = f"a new epoch needs a reason, got {shown(reason)}"
-        remedy = f"Say in 1 to {REASON_BYTES_MAX} bytes why this history is the one to go on from."
+        remedy = f"State in 1 to {REASON_BYTES_MAX} bytes why this history is the one to continue."
         raise Refused([Fault(path, problem, remedy)], outcome)
     return reason
 

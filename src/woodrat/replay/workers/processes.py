@@ -1,7 +1,7 @@
 """Processes: recorded runs replayed by several processes, each of which opens the ledger read-only.
 
-A process is started anew instead of forked, imports the agent's function by name and replays one run after the other.
-One that dies or exceeds its time is reported for its run, and another takes its place. Prints of the agent go to
+A process is spawned instead of forked, imports the agent's function by name and replays one run after the other.
+A process that dies or exceeds its time is reported for its run, and another replaces it. Prints of the agent go to
 standard error; its standard input is empty.
 """
 
@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from woodrat.errors import Fault, Refused
 from woodrat.ledger import entry_index
-from woodrat.replay.reader import Around, Session, replay_one
+from woodrat.replay.reader import RelatedRuns, ReplaySession, replay_one
 from woodrat.replay.result import DIED, TIMEOUT, Divergence, ReplayedRun
 from woodrat.replay.workers.messages import take_standard_streams
 from woodrat.runs.recorder.recording import in_order
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from woodrat.runs.recorder.run import Run
 
 ENDING_SECONDS: Final = 2
-"""How long a process that is done may take to end."""
+"""Grace period for a finished process to end."""
 
 _BEGIN: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
@@ -40,7 +40,7 @@ _BEGIN: Final = (
 )
 
 
-class Plan(NamedTuple):
+class ProcessConfig(NamedTuple):
     """Configuration of a process."""
 
     path: str
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     tenant: str
     """The tenant."""
     agent: str
-    """Who the ledger is opened by."""
+    """The agent of the ledger."""
     opener: str
     """The function that opens the ledger, as `module:function`."""
     function: str
@@ -56,11 +56,11 @@ class Plan(NamedTuple):
     live: frozenset[str]
     """Tools and models that run for real."""
     steps_max: int
-    """How many steps a run may take."""
+    """Most steps of a run."""
     presented: Callable[[Run], Any] | None
     """Makes the function's argument from the run."""
     threads: bool
-    """Whether all threads carry the run, as they do in the process that asks."""
+    """Whether all threads inherit the current run, as in the parent process."""
 
 
 def name_of(agent: object) -> str | None:
@@ -84,7 +84,7 @@ def plan_faults(context: Context, function: str | None, opener: str | None) -> l
 
     faults: list[Fault] = []
     if context.engine.name != "sqlite":
-        problem = f"this ledger is kept in {context.engine.name}, where other processes do not see it"
+        problem = f"this ledger is in {context.engine.name}, which other processes do not see"
         faults.append(Fault("jobs", problem, "Open a file, or leave out jobs and timeout_seconds."))
     if set(context.policies) != set(BUILTIN):
         own = ", ".join(sorted(set(context.policies) - set(BUILTIN)))
@@ -106,8 +106,8 @@ def plan_faults(context: Context, function: str | None, opener: str | None) -> l
 def spread(
     context: Context,
     ids: Sequence[str],
-    plan: Plan,
-    around: Around,
+    plan: ProcessConfig,
+    around: RelatedRuns,
     *,
     jobs: int,
     timeout_seconds: float | None,
@@ -142,7 +142,12 @@ class _Pool:
     """The runs still to be replayed, and the processes at it."""
 
     def __init__(
-        self, context: Context, ids: Sequence[str], plan: Plan, around: Around, timeout_seconds: float | None
+        self,
+        context: Context,
+        ids: Sequence[str],
+        plan: ProcessConfig,
+        around: RelatedRuns,
+        timeout_seconds: float | None,
     ) -> None:
         self.results: SimpleQueue[tuple[int, ReplayedRun] | BaseException] = SimpleQueue()
         self._context, self._plan, self._around, self._timeout_seconds = context, plan, around, timeout_seconds
@@ -152,7 +157,7 @@ class _Pool:
         self._stopped = False
 
     def work(self) -> None:
-        """Replay one run after the other with a process of one's own."""
+        """Replay one run after the other in a separate process."""
         child: Child | None = None
         try:
             while True:
@@ -163,7 +168,7 @@ class _Pool:
                 child = child or self._child()
                 found = child.ask(id, _about(self._around, id), self._timeout_seconds)
                 if isinstance(found, Divergence):
-                    found = _ended(self._context, id, found)
+                    found = _unfinished_run(self._context, id, found)
                 if child.gone:
                     self._end(child)
                     child = None
@@ -202,15 +207,15 @@ class Child:
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
-        # A session of its own: Ctrl-C reaches this process alone, and what the agent starts ends with its process.
+        # A session of its own: Ctrl-C reaches this process alone, and the agent's child processes end with its process.
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
         )
         self._timed_out = False
         self.gone = False
-        """Whether it can be asked nothing more."""
+        """Whether it accepts no more runs."""
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: ProcessConfig) -> None:
         """Send the configuration; `Refused` if the process cannot import the agent's function."""
         problem = self._exchange(plan)
         if problem is self:
@@ -219,7 +224,7 @@ class Child:
             remedy = "See standard error, and try it with one process."
             raise Refused([Fault("agent", f"{plan.function}: {problem}", remedy)], "Nothing was replayed.")
 
-    def ask(self, id: str, around: Around, timeout_seconds: float | None) -> ReplayedRun | Divergence:
+    def ask(self, id: str, around: RelatedRuns, timeout_seconds: float | None) -> ReplayedRun | Divergence:
         """Replay one run in the process; a divergence says if the process did not finish."""
         timer = None if timeout_seconds is None else threading.Timer(timeout_seconds, self._time_out)
         if timer is not None:
@@ -249,7 +254,7 @@ class Child:
             return self
 
     def _how(self) -> str:
-        """Return the way in which the process ended."""
+        """Return how the process ended."""
         code = self._process.wait()
         if code >= 0:
             return f"exit code {code}"
@@ -265,9 +270,9 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """End the process, and on POSIX all it has started; one that is ending by itself keeps its exit code."""
+        """End the process, and on POSIX its child processes; one that is ending by itself keeps its exit code."""
         if self._process.returncode is not None:
-            return  # its number may be another's by now
+            return  # its process id may be reused by now
         if os.name == "posix":
             import signal
 
@@ -277,10 +282,10 @@ class Child:
             self._process.kill()
 
     def end(self) -> None:
-        """Let the process end by itself, for a moment; a thread that the agent left may keep it."""
+        """Let the process end by itself, for a moment; a leftover thread may keep it."""
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
-            with suppress(OSError):  # what was to be sent to a process that is gone
+            with suppress(OSError):  # pending messages to a process that is gone
                 stream.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(ENDING_SECONDS)
@@ -288,16 +293,16 @@ class Child:
         self._process.wait()
 
 
-def _about(around: Around, id: str) -> Around:
+def _about(around: RelatedRuns, id: str) -> RelatedRuns:
     """Return the facts in the log about one run and its child runs."""
     found = [id]
     for name in found:  # it grows meanwhile
         found += [run for run in around.kin.get(name, ()) if run not in found]
     kin = {name: around.kin[name] for name in found if name in around.kin}
-    return Around(kin, {name: around.writes[name] for name in found if name in around.writes})
+    return RelatedRuns(kin, {name: around.writes[name] for name in found if name in around.writes})
 
 
-def _ended(context: Context, id: str, divergence: Divergence) -> ReplayedRun:
+def _unfinished_run(context: Context, id: str, divergence: Divergence) -> ReplayedRun:
     """Return the known part of a run whose replay did not finish."""
     with context.engine.view(context.tenant) as view:
         steps = in_order(entry_index.run_entries(view, id, view.head().position))
@@ -318,7 +323,7 @@ def serve() -> int:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What the agent prints must not end up among the answers, nor may it read what was asked.
+    # The agent's output must not mix with the answers, and it must not read the requests.
     messages, answers = take_standard_streams()
     plan = messages.next()
     if plan is None:
@@ -344,7 +349,7 @@ def _answer(answers: IO[bytes], found: object) -> None:
     answers.flush()
 
 
-def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
+def _replayer(plan: ProcessConfig) -> Callable[[str, RelatedRuns], ReplayedRun]:
     from importlib import import_module
 
     from woodrat.runs.recorder.threads import carry_threads
@@ -352,15 +357,15 @@ def _replayer(plan: Plan) -> Callable[[str, Around], ReplayedRun]:
     module, _, name = plan.function.partition(":")
     agent = _found(import_module(module), name)
     if not callable(agent):
-        raise TypeError("there is no such function")
+        raise TypeError("the function does not exist")
     module, _, name = plan.opener.partition(":")
     opener: Any = _found(import_module(module), name)
     log = opener(plan.path, tenant=plan.tenant, agent=plan.agent, readonly=True).run_log()
     if plan.threads:
         carry_threads()
 
-    def replay(id: str, around: Around) -> ReplayedRun:
-        session = Session(plan.live, plan.steps_max, around)
+    def replay(id: str, around: RelatedRuns) -> ReplayedRun:
+        session = ReplaySession(plan.live, plan.steps_max, around)
         return replay_one(log, id, agent, session, plan.presented)
 
     return replay

@@ -20,7 +20,7 @@ from woodrat.runs import trace, values
 from woodrat.runs.recorder import current
 from woodrat.runs.recorder.recording import Body, Steps, in_order
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, RAISE, Begun, RunLog, StepRecorder, WriteStep, refused
-from woodrat.state.meaning import Step
+from woodrat.state.meaning import RunEntry
 from woodrat.state.schema import schema_name
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class LocalLog:
             run.keep_problem(problem)
         run.log_name, run.basis = draft.log, position
         draft.id = run.id
-        draft.add("run.started", values.fit(body), Step(run.id, subject))
+        draft.add("run.started", values.fit(body), RunEntry(run.id, subject))
 
     def _parent(self, run: StepRecorder) -> tuple[Place | None, str | None]:
         """Return the step that started a run, and the traceparent where that is all that is known."""
@@ -210,7 +210,7 @@ class LocalLog:
 
     def append(self, run: StepRecorder, kind: str, begun: Begun, bodies: Sequence[dict[str, Json]]) -> Exception | None:
         """Append the entries of one step."""
-        step, encoded = Step(run.id), [values.fit({**body, "agent": self.agent}) for body in bodies]
+        step, encoded = RunEntry(run.id), [values.fit({**body, "agent": self.agent}) for body in bodies]
 
         def plan(draft: Draft) -> None:
             for data in encoded:
@@ -232,7 +232,7 @@ class LocalLog:
             if run.is_shared or run.unrecorded - waiting:
                 gaps = step_gaps(draft.view, run.id, position, begun.step)
                 gaps = None if gaps is None else [step for step in gaps if step not in waiting]
-            draft.add("run.ended", values.fit({**accounted(body, gaps), "agent": self.agent}), Step(run.id))
+            draft.add("run.ended", values.fit({**accounted(body, gaps), "agent": self.agent}), RunEntry(run.id))
 
         return self._append(run, "run.ended", begun, plan)
 

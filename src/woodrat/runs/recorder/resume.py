@@ -23,7 +23,7 @@ from woodrat.runs.recorder.restoration import Restored, restored
 from woodrat.runs.recorder.start import begin
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, ModelPlace
 from woodrat.runs.shape import SHAPE
-from woodrat.state.meaning import Step
+from woodrat.state.meaning import RunEntry
 from woodrat.state.run_owner import owner_of
 
 if TYPE_CHECKING:
@@ -128,7 +128,10 @@ def _claim(log: LocalLog, run: Run, verb: str, begun: Begun, said: dict[str, Jso
     try:
         # The key is the same for whoever comes after the same entries, in another process too.
         log.write_entries(
-            verb, arguments, lambda draft: draft.add("run.noted", body, Step(run.id)), key=f"{run.id}.{verb}.{times}"
+            verb,
+            arguments,
+            lambda draft: draft.add("run.noted", body, RunEntry(run.id)),
+            key=f"{run.id}.{verb}.{times}",
         )
     except BaseException:
         run.release()

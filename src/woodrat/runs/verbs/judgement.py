@@ -19,7 +19,7 @@ from woodrat.runs.recorder.beginning import ref_of
 from woodrat.runs.recorder.steps import NOTHING_RECORDED, Begun
 from woodrat.runs.steps import Judgement
 from woodrat.state.asof import AsOf
-from woodrat.state.meaning import Step
+from woodrat.state.meaning import RunEntry
 
 if TYPE_CHECKING:
     from woodrat.canon.form import Json
@@ -87,7 +87,7 @@ def judge(
         step = 1 + max(_step_of(entry.body) for entry in entries)
         begun = Begun(step, clock.random(8).hex(), draft.recorded_at, None, draft.agent)
         draft.id = run
-        draft.add("run.judged", values.fit({**begun.body(run), **said, "agent": context.agent}), Step(run))
+        draft.add("run.judged", values.fit({**begun.body(run), **said, "agent": context.agent}), RunEntry(run))
 
     return Writer(context).write("judge", {"run": run, **said}, plan, key=idempotency_key)
 

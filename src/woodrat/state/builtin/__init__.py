@@ -32,7 +32,7 @@ TYPES: Final = (
 """The built-in types, in alphabetical order; each has a file of its name beside this one."""
 
 FROZEN_TYPES: Final = frozenset({"audit_event"})
-"""Types whose entities are never corrected, retracted or deleted, so that an audit trail stays as it was written."""
+"""Types whose entities are never corrected, retracted or deleted, so that an audit trail stays unchanged."""
 
 
 _FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -44,14 +44,14 @@ _FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
     "contract": {"expires_on": {"format": "date"}},
     "task": {"due_at": {"format": "date or date-time"}},
 }
-"""Formats that surfaces check beside those of the files, by type and field.
+"""Formats that surfaces check in addition to the formats in the files, by type and field.
 
 The schemas are in logs, so their bytes stay; checks of surfaces apply to those logs too.
 """
 
 
 def with_formats(schema: Schema) -> Mapping[str, Any]:
-    """Return the document of a schema with all formats that are asked for where a record is written."""
+    """Return the document of a schema with all formats checked when a record is written."""
     further = _FORMATS.get(schema.type)
     if further is None or schema.version != 1:
         return schema.document
@@ -74,6 +74,6 @@ def document(type: str) -> dict[str, Any]:
 def schemas() -> Mapping[str, Schema]:
     """Return the built-in schemas by type; read once, on the first call.
 
-    The files are ours and a test checks every one of them, so they are trusted here like entries of a log.
+    The files are part of the package and a test checks every one of them, so they are trusted like entries of a log.
     """
     return MappingProxyType({type: stored(form.encode({"schema": document(type), "type": type})) for type in TYPES})

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ...canon import form
 from .. import builtin
-from ..identity_rules import Rule, parse_rules
+from ..identity_rules import IdentityRule, parse_rules
 from ..schema import Schema, stored
 
 NEOTOMA: Final = "neotoma"
@@ -29,13 +29,13 @@ _ADDRESSES: Final = frozenset({"email", "reporter_email"})
 _TYPES: Final[Mapping[str, Any]] = {"date": ["string", "integer"]}
 """Types of the facts under their JSON Schema names, if these differ: a date may be given in seconds."""
 _UNIDENTIFIED: Final = [["id"]]
-"""The rule of types that nothing of their own identifies: at our surfaces a record of them states an id or a key."""
+"""The rule of types without identity of their own: on Woodrat's surfaces a record of them states an id or a key."""
 
 
 @lru_cache(maxsize=len(NAMES))
 def facts(pack: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the facts of a pack, by type."""
-    from importlib import resources  # slow to import, and few commands ask for a pack
+    from importlib import resources  # slow to import, and few commands need a pack
 
     text = resources.files(__package__).joinpath(f"{pack}.json").read_bytes()
     found: dict[str, Any] = form.parse(text)  # type: ignore[assignment]
@@ -51,8 +51,8 @@ def schemas(pack: str) -> Mapping[str, Schema]:
 
 
 @lru_cache(maxsize=len(NAMES))
-def identity(pack: str) -> Mapping[str, tuple[Rule, ...]]:
-    """Return the identity rules by type: those of the pack alone, also for built-in types."""
+def identity(pack: str) -> Mapping[str, tuple[IdentityRule, ...]]:
+    """Return the identity rules by type: the pack's own, also for built-in types."""
     found = {}
     for type, said in facts(pack).items():
         rules, faults = parse_rules([_parts(rule) for rule in said["identity"] or _UNIDENTIFIED], "")

@@ -1,4 +1,4 @@
-"""Contract: what every engine must do, as one suite of tests.
+"""Contract: the required behaviour of every engine, as one suite of tests.
 
     from woodrat.testing.contract import EngineContract
 
@@ -24,4 +24,4 @@ __all__ = ["EngineContract"]
 
 
 class EngineContract(LogContract, WritingContract, ReadingContract, DerivingContract, VerifyingContract):
-    """What every engine must do. Subclass it, name the subclass Test…, and say how an engine is made."""
+    """What every engine must do. Subclass it, name the subclass Test…, and define how to make an engine."""

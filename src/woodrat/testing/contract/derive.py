@@ -63,7 +63,7 @@ from woodrat.testing.ledgers import (
 )
 
 FIELDS = 40
-"""How many fields an entity has that is called wide here."""
+"""Number of fields of a wide entity."""
 
 
 def _narrow_changes(ref: Ref, fields: int, count: int) -> Iterator[Observation]:
@@ -93,7 +93,7 @@ def _any_changes(refs: Sequence[Ref], seed: int, *, joins: bool) -> Iterator[Obs
 
 
 def _kept_along(engine: Engine, tenant: TenantId, root: Ref) -> dict[int, MergeState]:
-    """Return the states kept along the history of an entity, by position; the present one is none of them."""
+    """Return the stored states along the history of an entity, by position, without the current one."""
     with engine.view(tenant) as view:
         last = view.version(root.digest, view.head().position)
         known = [kept_of(view, root, at) for at in range(last or 0)]
@@ -101,12 +101,12 @@ def _kept_along(engine: Engine, tenant: TenantId, root: Ref) -> dict[int, MergeS
 
 
 class DerivingContract(Contract):
-    """What is derived, as every engine must do it."""
+    """Derived data, required of every engine."""
 
     # The fingerprint
 
     def test_the_fingerprint_of_the_story_is_kept_up_to_date(self, engine: Engine) -> None:
-        """After every write the fingerprint brought up to date equals the one made from everything."""
+        """After every write the updated fingerprint equals a fingerprint computed from everything."""
         clock = FixedClock()
         a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
         for _ in tell(a, b):
@@ -114,7 +114,7 @@ class DerivingContract(Contract):
             assert b.fingerprint() == a.fingerprint()
 
     def test_the_fingerprint_of_any_history_is_kept_up_to_date(self, engine: Engine) -> None:
-        """Whatever is said, joined, parted, deleted or described anew, the kept fingerprint equals a fresh one."""
+        """After any statement, join, split, deletion or new schema, the stored fingerprint equals a fresh one."""
         tenants = itertools.count()
 
         @given(st.data())
@@ -123,7 +123,7 @@ class DerivingContract(Contract):
             ledger = ledger_on(engine, tenant=f"t{next(tenants)}")
             for batch in writes:
                 ledger.admit(bodies(batch.said))
-                if data.draw(st.integers(0, 3)):  # mostly; otherwise it catches up over several writes
+                if data.draw(st.integers(0, 3)):  # common case; otherwise it catches up over several writes
                     assert ledger.fingerprint() == ledger.at("now").fingerprint()
             assert ledger.fingerprint() == ledger.at("now").fingerprint()
 
@@ -132,7 +132,7 @@ class DerivingContract(Contract):
     # Equal bytes
 
     def test_equal_arguments_give_equal_bytes(self) -> None:
-        """Two fresh engines given the same clock, nonces and writes hold the same bytes and say the same."""
+        """Two new engines with the same clock, nonces and writes hold the same bytes and give the same answers."""
         one, two = self.make_engine(), self.make_engine()
         first, second = told_on(one), told_on(two)
         assert spelled(log_of(one)) == spelled(log_of(two))
@@ -162,7 +162,7 @@ class DerivingContract(Contract):
     # The search index, and everything derived made again
 
     def test_the_index_of_any_history_answers_what_folding_answers(self, engine: Engine) -> None:
-        """Whatever is said, joined, parted, deleted or described anew, a search finds what folding everything finds."""
+        """After any statement, join, split, deletion or new schema, a search equals one over a fold of everything."""
         tenants = itertools.count()
 
         @settings(max_examples=min(settings().max_examples, 300))  # each searches, rebuilds and searches again
@@ -190,7 +190,7 @@ class DerivingContract(Contract):
         law()
 
     def test_entries_of_a_run_are_found_by_its_id(self, engine: Engine) -> None:
-        """The entries of a run stand under its id, up to a position; rebuilt too."""
+        """The entries of a run are stored under its id, up to a position; also after a rebuild."""
 
         def write(run: str, kind: str, **more: Json) -> int:
             body = form.serialise({"run": run, "span": "0" * 16, "started_at": EARLY, "step": 0, **more})
@@ -259,7 +259,7 @@ class DerivingContract(Contract):
         holds()
 
     def test_rows_of_an_index_are_undone_and_forgotten(self, engine: Engine) -> None:
-        """What a write that failed put, ended, dropped or noted never was; what is dropped never was either."""
+        """A failed write leaves no added, ended, dropped or noted row; dropped derived data leaves no trace either."""
         told_on(engine)
         with engine.transaction(TenantId("t")) as write:
             write.put([IndexRow("i", b"a", 0), IndexRow("i", b"b", 0, b"x"), IndexRow("j", b"a", 0)])
@@ -286,7 +286,7 @@ class DerivingContract(Contract):
             assert not write.lives("i") and not write.lives("j") and write.meta("m") is None
 
     def test_a_kind_is_followed_without_a_gap(self, engine: Engine) -> None:
-        """Who asks after every write for what is new of a kind gets each entry once, and none of a write undone."""
+        """A reader that asks after every write for new entries of a kind gets each once, none of an undone write."""
         ledger = told_on(engine)
         log, tenant, through = str(log_of(engine)["log"]), ledger.tenant, BEFORE_ALL
         with engine.view(tenant) as view:
@@ -308,7 +308,7 @@ class DerivingContract(Contract):
             return found
 
         with engine.transaction(tenant) as transaction:
-            assert follow(transaction)  # the story has tags of its own
+            assert follow(transaction)  # the story has its own tags
             through = transaction.head().position
         for kinds, news in (
             (("schema",), []),
@@ -328,7 +328,7 @@ class DerivingContract(Contract):
             through = size - 1
 
     def test_where_entries_came_from_is_kept(self, engine: Engine) -> None:
-        """An origin comes back with its entry, and the nearest one of another log is found, here and not elsewhere."""
+        """An origin is stored with its entry, and the nearest one of another log is found, here and not elsewhere."""
         ledger = told_on(engine)
         log = str(log_of(engine)["log"])
         with engine.view(ledger.tenant) as view:
@@ -366,7 +366,9 @@ class DerivingContract(Contract):
             assert view.merged("log_far", 3) is None
 
     def test_a_log_taken_over_is_kept_as_it_was(self, engine: Engine) -> None:
-        """Writes of another ledger, erased entries among them, come back as they were, with the note of how far."""
+        """Writes of another ledger, erased entries included, are stored unchanged, with the note of the imported
+        position.
+        """
         story = told_on(InMemoryEngine())
         with story.context.engine.view(story.tenant) as view:
             told = list(view.entries())
@@ -391,7 +393,7 @@ class DerivingContract(Contract):
         assert engine.tenants() == ["t"]
 
     def test_what_is_derived_can_be_dropped(self, engine: Engine) -> None:
-        """Nothing but the log and its receipts is left then; a view opened before, and a write undone, show the old."""
+        """Only the log and its receipts remain; an earlier view, and an undone write, show the old rows."""
         ledger = told_on(engine)
         ledger.search("ana")
         before = everything(engine)
@@ -411,7 +413,7 @@ class DerivingContract(Contract):
         assert everything(engine) == before
 
     def test_a_part_can_be_forgotten_and_derived_again(self, engine: Engine) -> None:
-        """What is forgotten of some entities is gone, the rest stays; derived again, or undone, all is as it was."""
+        """Dropped derived data of some entries is gone, the rest stays; derived again, or undone, all is as before."""
         ledger = told_on(engine)
         before, gone = everything(engine), [Ref("thing", "1"), Ref("thing", "2"), Ref("thing", "\u00e9")]
         with suppress(Crash), engine.transaction(ledger.tenant) as write:
@@ -441,7 +443,7 @@ class DerivingContract(Contract):
         derived_is_true(engine)
 
     def test_a_rebuild_makes_everything_again(self, engine: Engine) -> None:
-        """After a rebuild every answer, at every moment, is what it was, and so are the log and the next write."""
+        """After a rebuild every answer, at every moment, is as before, and so are the log and the next write."""
         ledger = told_on(engine)
         ledger.search("ana")
         moments = range(BEFORE_ALL, ledger.position + 1, 7)
@@ -482,7 +484,7 @@ class DerivingContract(Contract):
         derived_is_true(engine)
 
     def test_a_long_history_is_rebuilt_with_the_state_along_it(self, engine: Engine) -> None:
-        """State is kept along the history again, at the same places, and is what folding gives."""
+        """A rebuild stores state along the history at the same places, equal to a fold."""
         ledger = long_history(engine)
         root = Ref("thing", "1")
         before = _kept_along(engine, ledger.tenant, root)
@@ -497,7 +499,7 @@ class DerivingContract(Contract):
         derived_is_true(engine)
 
     def test_the_same_states_are_kept_however_what_was_said_is_grouped(self, engine: Engine) -> None:
-        """What is written one by one, in parts or all at once has the same states kept along it; so has a rebuild."""
+        """Writing one by one, in parts or all at once stores the same states along the history; so does a rebuild."""
         wide = Ref("wide", "1")
         said = list(_narrow_changes(wide, FIELDS, 3 * FIELDS))
         found = []
@@ -516,9 +518,9 @@ class DerivingContract(Contract):
     def test_grouping_does_not_show_in_what_is_kept_of_a_lone_entity(
         self, engine: Engine, seed: int, joins: bool
     ) -> None:
-        """With retractions anywhere, and with others being joined, the states kept of a lone entity are the same.
+        """With retractions anywhere, and joins of other entities, the stored states of a lone entity are the same.
 
-        Those of a group are the same when it was written one by one and when it is derived again.
+        The states of a group are the same whether written one by one or derived again.
         """
         refs = [Ref("wide", str(number)) for number in range(4)]
         said = list(_any_changes(refs, seed, joins=joins))
@@ -538,7 +540,7 @@ class DerivingContract(Contract):
         assert found[0] == found[1] == found[2]
 
     def test_kept_states_take_about_as_much_room_as_what_was_said(self, engine: Engine) -> None:
-        """However wide an entity is, the states kept along its history are not larger than the log they stand in."""
+        """However many fields an entity has, its states along the history are not larger than its log."""
         ledger = ledger_on(engine)
         wide = Ref("wide", "1")
         said = list(_narrow_changes(wide, 2 * FIELDS, 4 * FIELDS))
@@ -563,7 +565,7 @@ class DerivingContract(Contract):
             root = reader.group(ref)[0]
             right = reader.state(ref)
             write.keep([(Kept(position, right._replace(live=right.live + 1)), reader.rules(ref.type), lasting)])
-        if lasting:  # the present state is right again, what was kept for the past is not
+        if lasting:  # the current state is right again, the stored past states are not
             ledger.store({"entity_type": "contact", "name": root.key, "city": "Lleida"})
             whole, state = log_of(engine), ledger.fingerprint()
         rebuilt = ledger.rebuild()

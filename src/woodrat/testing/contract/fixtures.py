@@ -1,4 +1,4 @@
-"""Fixtures: the base of the contract's tests, and what several parts of it look at."""
+"""Fixtures: the base of the contract's tests, and their shared checks."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from woodrat.testing.ledgers import (
 )
 
 LONG: Final = 220
-"""How many observations of one entity the long history has at least."""
+"""Least number of observations in the long history of one entity."""
 
 
 def log_that_repeats() -> bytes:
-    """Return an exported log, sound in all its parts, in which one observation stands at positions 0 and 2."""
+    """Return an exported log, valid in all its parts, with one observation at both positions 0 and 2."""
     ledger = ledger_on(InMemoryEngine(), agent="elsewhere", clock=FixedClock(seed="repeats"))
     for key in "ab":
         ledger.store({"entity_type": "memo", "id": key, "x": 1}, observed_at=EARLY)
@@ -72,7 +72,7 @@ def next_write_works(engine: Engine, key: str) -> None:
 
 
 def derived_is_true(engine: Engine) -> None:
-    """Assert that all kept merge state of tenant `t` is what its observations fold to."""
+    """Assert that all stored merge state of tenant `t` equals a fold of its observations."""
     ledger = ledger_on(engine)
     assert ledger.fingerprint() == ledger.at("now").fingerprint()
     policies = registry(())
@@ -146,7 +146,7 @@ def long_history(engine: Engine) -> Ledger:
 
 
 class Contract:
-    """What every engine must do. Subclass it, name the subclass Test…, and say how an engine is made."""
+    """What every engine must do. Subclass it, name the subclass Test…, and define how to make an engine."""
 
     def make_engine(self) -> Engine:
         """Return a fresh, empty engine."""

@@ -1,4 +1,4 @@
-"""Log: entries, their envelopes, leaves and tree; what is erased, and who is let in."""
+"""Log: entries, their envelopes, leaves and tree; erasure; and isolation of tenants."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class LogContract(Contract):
 
     @pytest.mark.parametrize("batch", [1, 1_000])
     def test_an_observation_occurs_once(self, engine: Engine, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A log that holds an observation twice is not taken over; merged in, or said again, it is held once."""
+        """A log with a duplicate observation is not cloned; merged, or written again, it is stored once."""
         monkeypatch.setattr("woodrat.exchange.verbs.importer.BATCH_ENTRIES", batch)
         data = log_that_repeats()
         clone = ledger_on(engine, tenant="clone", clock=FixedClock(seed="clone"))
@@ -86,7 +86,7 @@ class LogContract(Contract):
             assert not each.verify().damage
 
     def test_positions_have_no_gaps(self, engine: Engine) -> None:
-        """Entries stand at 0, 1, 2 and so on, and each write's report names those it added."""
+        """Entries have positions 0, 1, 2 and so on, and each write's report names its own."""
         clock = FixedClock()
         a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
         size = 0
@@ -148,7 +148,7 @@ class LogContract(Contract):
                 assert tree.verify_inclusion(leaf, index, size, found, tree.root(leaves))
 
     def test_leaves_and_root_are_those_of_the_entries(self, engine: Engine) -> None:
-        """After every write the leaves are those of the entries, and the root is the one recomputed from them."""
+        """After every write the leaves are those of the entries, and the root equals the one computed from them."""
         clock = FixedClock()
         a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
         roots = []
@@ -178,10 +178,10 @@ class LogContract(Contract):
         assert all(len(set(times[first : first + 3])) == 1 for first in range(0, 27, 3)), "one time for a whole write"
         assert times[::3] == sorted(set(times)), "a later time for a later write"
         stated = [observations.stored(entry.body or b"").observed_at for entry in entries]
-        assert stated == times, "left out, observed_at is the log's time"
+        assert stated == times, "default: the log's time"
 
     def test_an_envelope_says_which_write_an_entry_belongs_to(self, engine: Engine) -> None:
-        """The first entry of a write says how long it is and commits to the request; the others point at the first."""
+        """The first entry of a write states its length and commits to the request; the others point at the first."""
         clock = FixedClock()
         a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
         first = 0
@@ -202,10 +202,10 @@ class LogContract(Contract):
         asked = digest_of("request", form.serialise({"arguments": {"records": record}, "verb": "store"}))
         assert receipt.request == asked
         assert opening.envelope.request == request_commitment(receipt.nonce, "once", asked)
-        assert receipt.nonce not in nonces, "the request has a nonce of its own"
+        assert receipt.nonce not in nonces, "the request has a separate nonce"
 
     def test_an_erased_body_is_gone_and_its_header_stays(self, engine: Engine) -> None:
-        """Erasing takes bodies, nonces and receipts, of one tenant; headers, leaves and the root stay as they were."""
+        """Erasing removes bodies, nonces and receipts of one tenant; headers, leaves and the root stay unchanged."""
         ledger, other = told_on(engine), told_on(engine, "u")
         ledger.store({"entity_type": "thing", "id": "k"}, idempotency_key="gone")
         ledger.store({"entity_type": "thing", "id": "l"}, idempotency_key="kept")
@@ -230,7 +230,7 @@ class LogContract(Contract):
         assert engine.purged()
 
     def test_what_a_tenant_holds_can_be_searched_for(self, engine: Engine) -> None:
-        """Rows with some bytes are found in the tenant that has them, and in others only by who asks for others."""
+        """A search for bytes finds rows of its tenant, and rows of others only for callers that ask for others."""
         ledger, other = told_on(engine), told_on(engine, "u")
         ledger.store({"entity_type": "thing", "id": "k", "text": "Quittenallee"}, idempotency_key="key-of-k")
         with engine.view(ledger.tenant) as view:
@@ -248,7 +248,7 @@ class LogContract(Contract):
             assert mine.read(path, len(data), 10) == b""
 
     def test_an_erasure_that_fails_leaves_everything(self, engine: Engine) -> None:
-        """Leaving a transaction by an exception brings back bodies, nonces, receipts and what was derived."""
+        """Leaving a transaction by an exception restores bodies, nonces, receipts and derived data."""
         ledger = told_on(engine)
         ledger.store({"entity_type": "thing", "id": "k"}, idempotency_key="k")
         before, said = log_of(engine), answers(ledger)
@@ -276,7 +276,7 @@ class LogContract(Contract):
     # Tenants
 
     def test_tenants_do_not_show_in_each_other(self, engine: Engine) -> None:
-        """Whatever one tenant writes, no read, head, root, hint or error text of another changes."""
+        """No write of one tenant changes a read, head, root, hint or error text of another."""
         alone = self.make_engine()
         mine, single = told_on(engine, "mine"), told_on(alone, "mine")
         told_on(engine, "other", FixedClock("2031-01-01T00:00:00.000000Z", seed="other"))
@@ -306,7 +306,7 @@ class LogContract(Contract):
         alone.close()
 
     def test_tenants_are_listed_by_name(self, engine: Engine) -> None:
-        """Whoever has a log is named once, in order; whoever only looked is not."""
+        """Every tenant with a log is listed once, in order; a tenant that was only read is not."""
         assert engine.tenants() == []
         for tenant in ("b", "a", "b"):
             ledger_on(engine, tenant).store({"entity_type": "thing", "id": "1"})
@@ -315,7 +315,7 @@ class LogContract(Contract):
         assert engine.tenants() == ["a", "b"]
 
     def test_ids_of_another_tenant_are_unknown(self, engine: Engine) -> None:
-        """Names and ids of another tenant's things are not found, in the same words as ids that nobody has."""
+        """Names and ids of another tenant's things are unknown, with the same error as ids that nobody has."""
         mine, other = told_on(engine, "mine"), ledger_on(engine, "other", clock=FixedClock(seed="other"))
         report = other.store({"entity_type": "secret", "id": "1", "x": 1})
         source = other.sources.add(b"secret", name="secret")
@@ -355,7 +355,7 @@ class LogContract(Contract):
 
 
 def _outcome(ask: Callable[[Any], Any], what: Any) -> Any:
-    """Return what came of a call, refusals included, as plain JSON."""
+    """Return the result of a call, or its refusal, as plain JSON."""
     try:
         found = ask(what)
     except WoodratError as error:

@@ -55,7 +55,7 @@ class ReadingContract(Contract):
     # The past
 
     def test_the_past_stays_as_it_was(self, engine: Engine) -> None:
-        """Reads as of every position, and by its time, answer what was answered when the log ended there."""
+        """Reads as of every position, and by its time, give the answers from when the log ended there."""
         clock = FixedClock(step_micros=2)
         a, b = ledger_on(engine, clock=clock), ledger_on(engine, agent="b", clock=clock)
         recorded: list[tuple[int, str, bytes]] = []
@@ -70,7 +70,7 @@ class ReadingContract(Contract):
             assert a.at(time).position == position
             assert spelled(answers(b.at(time))) == answered
             micro_before = moment.from_micros(moment.to_micros(time) - 1)
-            assert a.at(micro_before).position == last, "a write is there from its own time on"
+            assert a.at(micro_before).position == last, "a write counts from its own time on"
             last = position
         assert spelled(answers(a.at("@before"))) == next(
             answered for position, _, answered in recorded if position == a.at("@before").position
@@ -80,7 +80,7 @@ class ReadingContract(Contract):
             a.at(last + 1)
 
     def test_a_moment_within_a_write_is_what_a_log_that_long_would_say(self, engine: Engine) -> None:
-        """As of a position in the middle of a write, state is what the entries up to there fold to."""
+        """As of a position in the middle of a write, state is a fold of the entries up to there."""
         ledger = told_on(engine)
         with engine.view(ledger.tenant) as view:
             entries = list(view.entries(kinds={"observation", "schema"}))
@@ -91,7 +91,7 @@ class ReadingContract(Contract):
                 assert ledger.at(entry.position).fingerprint(provenance=proof) == other.fingerprint(provenance=proof)
 
     def test_state_kept_along_a_long_history_is_what_folding_gives(self, engine: Engine) -> None:
-        """At every position of a long history the state read from what was kept equals a fold of everything."""
+        """At every position of a long history the state read from stored state equals a fold of everything."""
         ledger = long_history(engine)
         ref = Ref("thing", "1")
         policies = registry(())
@@ -119,7 +119,9 @@ class ReadingContract(Contract):
             assert len(positions) > LONG // (2 * KEPT_EVERY)
 
     def test_a_group_is_followed_one_by_one(self, engine: Engine) -> None:
-        """State of a group is kept along a batch too, whichever members it speaks of, and any moment in it reads so."""
+        """State of a group is stored along a batch too, whichever members it concerns, and any moment in it reads the
+        same.
+        """
         ledger = ledger_on(engine)
         ledger.schemas.register(THING)
         refs = [Ref("thing", key) for key in "ab"]
@@ -180,7 +182,7 @@ class ReadingContract(Contract):
     # The verbs of a view
 
     def test_every_verb_is_bounded_by_through(self, engine: Engine) -> None:
-        """A view asked about a position answers from the entries up to it, in the order the port names."""
+        """A view of a position answers from the entries up to it, in the order that the interface defines."""
         told_on(engine)
         with engine.view(TenantId("t")) as view:
             head = view.head().position
@@ -199,7 +201,7 @@ class ReadingContract(Contract):
                     assert view.observation(digest, through) == (s if s.position <= through else None)
                     assert list(view.namers(digest, through)) == [n for n in here if digest in n.observation.replaces]
                     named.discard(digest)
-                for digest in named:  # named, and never said
+                for digest in named:  # named, but never written
                     assert view.observation(digest, through) is None
                 assert list(view.entities(None, through)) == sorted(refs, key=_by_bytes)
                 for type in ("contact", "thing", "same_as", "nothing"):
@@ -239,7 +241,9 @@ class ReadingContract(Contract):
                     ]
 
     def test_what_is_asked_for_many_is_what_is_asked_for_one(self, engine: Engine) -> None:
-        """Standings, named digests and the amounts of kept states are those of each one alone, in the order asked."""
+        """Batched lookups of standings, digests and numbers of stored states equal single lookups, in the order of the
+        call.
+        """
         told_on(engine)
         with engine.view(TenantId("t")) as view:
             head = view.head().position
@@ -286,7 +290,7 @@ class ReadingContract(Contract):
         assert list(found) == wanted
 
     def test_things_are_found_by_their_short_ids(self, engine: Engine) -> None:
-        """Observations, entities and sources are found by id, and what was never said is not."""
+        """Observations, entities and sources are found by id, and unknown ones are not."""
         told_on(engine)
         content = b"Ana Rivera, Tarragona\n"
         with engine.view(TenantId("t")) as view:
@@ -311,7 +315,7 @@ class ReadingContract(Contract):
             assert entry_index.source_by_id(view, ids.id_of("source", nobody)) is None
 
     def test_ids_are_found_by_their_beginning(self, engine: Engine) -> None:
-        """The ids of a tenant that begin with a prefix come by digest, as many as are asked for, and no others."""
+        """The ids of a tenant with a prefix are listed by digest, up to the limit, and no others."""
         told_on(engine)
         with engine.view(TenantId("t")) as view:
             head = view.head().position
@@ -338,7 +342,7 @@ class ReadingContract(Contract):
 
     def test_a_moment_finds_its_position(self, engine: Engine) -> None:
         """A moment means the last write recorded at or before it, all of that write's entries included."""
-        # The first is asked for twice: by the write, and by the name of the new log.
+        # The first appears twice: for the write, and for the name of the new log.
         first, second = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
         clock = JumpingClock([first, first, second, second])
         ledger = ledger_on(engine, clock=clock)
@@ -358,13 +362,13 @@ class ReadingContract(Contract):
             assert opening is not None and view.position_at(opening.recorded_at) == 1
 
     def test_identifying_values_are_shared_by_key(self, engine: Engine) -> None:
-        """Entities said to have one identifying value are listed by key, each once, and hinted at."""
+        """Entities with a common identifying value are listed by key, each once, and hinted at."""
         ledger = ledger_on(engine)
         ledger.schemas.register(THING)
         for number, key in enumerate(("z", "a", "m", "z")):
             record = {"entity_type": "thing", "id": key, "email": "one@example.com", "best": number}
             report = ledger.store(record)
-            assert bool(report.hints) == (key != "z"), "only who says a value first hears who else has it"
+            assert bool(report.hints) == (key != "z"), "a hint about a shared value goes only to its writer"
         ledger.store({"entity_type": "thing", "id": "q", "email": "two@example.com"})
         ledger.store([{"entity_type": "memo", "id": key, "name": "same"} for key in "ba"])
         refs = [Ref("thing", key) for key in "amz"]
@@ -393,10 +397,10 @@ class ReadingContract(Contract):
             assert found == [("memo", "name", "same", [Ref("memo", "a"), Ref("memo", "b")]), things]
             assert shared_values(view, "thing") == [things]
 
-    # What an engine may answer besides
+    # Optional features of an engine
 
     def test_quick_states_are_those_of_the_core(self, engine: Engine) -> None:
-        """States that a view finds in one look are what a fold gives."""
+        """States that a view finds in one lookup equal a fold."""
         told_on(engine)
         with engine.view(TenantId("t")) as view:
             head, core = view.head().position, 0
@@ -420,7 +424,7 @@ class ReadingContract(Contract):
             assert core, "the present of lone entities is found so"
 
     def test_a_stamp_is_another_after_a_commit(self, engine: Engine) -> None:
-        """Where an engine has stamps, one stays while things are read and is another after a write."""
+        """If an engine has stamps, reading does not change a stamp and a write does."""
         ledger = told_on(engine)
         before = engine.stamp()
         ledger.show("thing/1")
@@ -431,7 +435,7 @@ class ReadingContract(Contract):
     # The verbs of a transaction
 
     def test_what_is_kept_comes_back_equal(self, engine: Engine) -> None:
-        """Merge state and receipts read back as they were given, the right one for each moment."""
+        """Merge state and receipts read back unchanged, the right one for each moment."""
         ledger = told_on(engine)
         while refold.go_on(engine, ledger.tenant, registry(())):
             pass
@@ -459,7 +463,7 @@ class ReadingContract(Contract):
             assert kept_of(view, root, head) is not None
 
     def test_a_transaction_reads_its_own_writes(self, engine: Engine) -> None:
-        """Inside a transaction what it did is there; outside, only once it ended well."""
+        """A transaction sees its own changes; other views see them only after a successful commit."""
         ledger = told_on(engine)
         before = everything(engine)
         other, rules = Ref("note", "other"), Rules(schema.OPEN("note"))

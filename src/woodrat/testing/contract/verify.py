@@ -1,4 +1,4 @@
-"""Verifying: what is wrong is found; large collections, kept part by part, too."""
+"""Verifying: damage is found; also in large collections, whose parts are stored separately."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VerifyingContract(Contract):
     # Verifying
 
     def test_rows_are_the_entries_as_stored(self, engine: Engine) -> None:
-        """The rows of a log are its entries, with the leaves that the tree is made of, between any two positions."""
+        """The rows of a log are its entries, with the leaves of the tree, between any two positions."""
         ledger = long_history(engine)
         with engine.view(ledger.tenant) as view:
             entries, leaves = list(view.entries()), view.leaves(view.head().size)
@@ -53,7 +53,7 @@ class VerifyingContract(Contract):
             assert view.body_bytes() == sum(len(entry.body or b"") for entry in entries)
 
     def test_receipts_are_listed(self, engine: Engine) -> None:
-        """Every idempotency key is listed once, by agent and key, with what `receipt` says of it."""
+        """Every idempotency key is listed once, by agent and key, with the same receipt as `receipt` returns."""
         a, b = ledger_on(engine, agent="a"), ledger_on(engine, agent="b", clock=FixedClock(seed="b"))
         for ledger, key in ((b, "2"), (a, "3"), (b, "1")):
             ledger.store({"entity_type": "memo", "id": key, "by": ledger.agent}, idempotency_key=key)
@@ -64,7 +64,7 @@ class VerifyingContract(Contract):
             assert all(view.receipt(agent, key) == receipt for agent, key, receipt in listed)
 
     def test_what_was_told_verifies(self, engine: Engine) -> None:
-        """Nothing is found in a ledger that was told everything there is, before and after a rebuild."""
+        """A ledger with the whole story has no findings, before and after a rebuild."""
         ledger = long_history(engine)
         told_on(engine, clock=FixedClock("2027-01-01T00:00:00.000000Z", seed="story"))
         ledger.search("ana")
@@ -79,7 +79,7 @@ class VerifyingContract(Contract):
         assert ledger_on(engine, "never-wrote").verify().sound
 
     def test_derived_rows_compare_with_those_of_any_engine(self, engine: Engine) -> None:
-        """What follows from one log is the same row by row as in memory, and every row is known by its key."""
+        """Derived rows of one log are the same as in memory, and every row is identified by its key."""
         logs = [long_history(one) for one in (engine, InMemoryEngine())]
         for ledger in logs:
             ledger.search("ana")
@@ -109,7 +109,7 @@ class VerifyingContract(Contract):
             reader = Reader(write, AsOf(position), BUILTIN)
             right = reader.state(ref)
             write.keep([(Kept(position, right._replace(live=right.live + 1)), reader.rules(ref.type), lasting)])
-        if lasting:  # what is said next is folded into the wrong state
+        if lasting:  # the next write is folded into the wrong state
             ledger.store({"entity_type": "contact", "name": ref.key, "city": "Lleida"})
         found = ledger.verify()
         assert {(one.damage, one.entity) for one in found.damage} == {("state", str(ref))}
@@ -120,13 +120,13 @@ class VerifyingContract(Contract):
     # Large collections
 
     def test_a_large_collection_reads_as_a_fold_at_every_position(self, engine: Engine) -> None:
-        """However a large collection came to be, what is kept of it part by part is what folding everything gives."""
+        """However a large collection was made, its stored parts equal a fold of everything."""
         ledger = _large_collections(engine)
         refs = [Ref("thing", key) for key in ("many", "more")]
         for again in (False, True):
             with engine.view(ledger.tenant) as view:
                 head = view.head().position
-                # Some of a long batch, and all of what comes after it.
+                # part of a long batch, and everything after it
                 for position in (*range(0, head - 30, 7), *range(head - 30, head + 1)):
                     reader = Reader(view, AsOf(position), BUILTIN)
                     for ref in refs:
@@ -141,7 +141,7 @@ class VerifyingContract(Contract):
                 assert (ledger.fingerprint(), ledger.fingerprint(provenance=True)) == state
 
     def test_kept_state_holds_no_parts_of_large_collections(self, engine: Engine) -> None:
-        """State kept along the history of a large collection leaves its parts where they lie."""
+        """States along the history of a large collection leave its parts in place."""
         ledger = ledger_on(engine)
         ledger.schemas.register(THING)
         ref = Ref("thing", "many")
@@ -159,7 +159,7 @@ class VerifyingContract(Contract):
             assert max(lengths) < 1_000
 
     def test_a_write_undone_leaves_no_parts(self, engine: Engine) -> None:
-        """What a dry run would add to a large collection is not there afterwards."""
+        """Parts that a dry run would add to a large collection are not stored."""
         ledger = _large_collections(engine)
         before, state = answers(ledger), indexes_of(engine, "t")
         report = ledger.store({"entity_type": "thing", "id": "many", "tags": ["not yet"]}, dry_run=True)
@@ -172,7 +172,7 @@ class VerifyingContract(Contract):
         assert ledger.verify().sound
 
     def test_a_wrong_part_of_a_collection_is_found(self, engine: Engine) -> None:
-        """A part that is not what the log gives is named with its field and entity, and a rebuild makes it right."""
+        """A wrong part is reported with its field and entity, and a rebuild repairs it."""
         ledger = _large_collections(engine)
         ref = Ref("thing", "many")
         ledger.store({"entity_type": "thing", "id": "many", "tags": ["the last"]})
@@ -192,7 +192,7 @@ class VerifyingContract(Contract):
         assert ledger.verify().sound
 
     def test_a_wrong_fingerprint_is_found(self, engine: Engine) -> None:
-        """A kept fingerprint with a leaf too many, too few or another is found, with the entity where there is one."""
+        """A missing, additional or wrong leaf of the stored fingerprint is found, with its entity if there is one."""
         ledger = long_history(engine)
         ledger.store({"entity_type": "contact", "name": "Ana Rivera", "city": "Vic"})
         ledger.fingerprint()
@@ -229,7 +229,7 @@ class VerifyingContract(Contract):
         assert {one.damage for one in ledger.verify(deep=True).damage} == {"search", "surplus"}
 
     def test_a_row_that_does_not_belong_is_found(self, engine: Engine) -> None:
-        """A row of an index that the log does not ask for is found."""
+        """An index row without a reason in the log is found."""
         ledger = long_history(engine)
         with engine.transaction(ledger.tenant) as write:
             write.put([IndexRow("mine", b"x", 3)])

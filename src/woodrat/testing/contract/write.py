@@ -43,25 +43,25 @@ from woodrat.testing.ledgers import (
 )
 
 THREADS: Final = 8
-"""How many writers write at once."""
+"""Number of concurrent writers."""
 WRITES: Final = 25
-"""How many writes each of them makes."""
+"""Number of writes by each of them."""
 
 
 def fingerprint_of(engine: Engine) -> Any:
-    """Return all that is kept of the fingerprint of tenant `t`, and how far it goes."""
+    """Return the stored fingerprint of tenant `t`, and its position."""
     with engine.view(TenantId("t")) as view:
         return view.lives("fingerprint"), view.meta("fingerprint"), view.meta("fingerprint.nodes")
 
 
 class _Watched(CrashingEngine):
-    """A crashing engine that notes what is kept of the fingerprint whenever a transaction begins."""
+    """A crashing engine that records the stored fingerprint at the start of each transaction."""
 
     kept: Any = None
 
     @contextmanager
     def transaction(self, tenant: TenantId, asks: Asks = NOTHING_ASKED) -> Iterator[Transaction]:
-        """Open a transaction, once what is kept was noted."""
+        """Open a transaction, after recording the stored fingerprint."""
         self.kept = fingerprint_of(self.inner)
         with super().transaction(tenant, asks) as write:
             yield write
@@ -74,7 +74,7 @@ class WritingContract(Contract):
 
     @pytest.mark.parametrize("error", [Crash, ValueError, KeyboardInterrupt])
     def test_a_plan_that_raises_leaves_nothing(self, engine: Engine, error: type[BaseException]) -> None:
-        """A plan that fails after saying something leaves the ledger as it was, and the next write works."""
+        """A plan that fails in the middle leaves the ledger unchanged, and the next write works."""
         ledger = told_on(engine)
         before = everything(engine)
 
@@ -90,7 +90,7 @@ class WritingContract(Contract):
         next_write_works(engine, "k")
 
     def test_a_check_that_refuses_leaves_nothing(self, engine: Engine) -> None:
-        """A write refused for what one of its entities would lack leaves nothing, its good records included."""
+        """A write refused because of one entity writes nothing, not even its good records."""
         ledger = told_on(engine)
         ledger.schemas.register({"title": "strict", "required": ["name"], "properties": {"name": {"type": "string"}}})
         before = everything(engine)
@@ -102,7 +102,7 @@ class WritingContract(Contract):
         next_write_works(engine, "k")
 
     def test_a_policy_that_raises_leaves_nothing(self, engine: Engine) -> None:
-        """A merge that fails after its entries were appended leaves the ledger as it was, and the next write works."""
+        """A merge that fails after its entries were appended leaves the ledger unchanged, and the next write works."""
         broken: list[bool] = []
 
         def join(one: Json, other: Json) -> Json:
@@ -132,11 +132,11 @@ class WritingContract(Contract):
     @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
     @pytest.mark.parametrize("verb", VERBS)
     def test_a_crash_between_append_and_derive_leaves_nothing(self, engine: Engine, verb: str, after: bool) -> None:
-        """A write that dies at any verb of its transaction leaves the ledger as it was, and sent again it works."""
+        """A write that fails at any verb of its transaction leaves the ledger unchanged, and works when sent again."""
         told_on(engine)
         crashing = _Watched(engine, OSError if after else Crash)
         ledger = ledger_on(crashing, clock=FixedClock("2026-02-01T00:00:00.000000Z", seed="crash"))
-        for number in range(KEPT_EVERY - 1):  # one more, and merge state is kept along the history too
+        for number in range(KEPT_EVERY - 1):  # one more, so that merge state is stored along the history too
             ledger.store({"entity_type": "memo", "id": "1", "n": number})
         records: list[dict[str, Any]] = [
             {"entity_type": "memo", "id": "1", "n": -1},
@@ -158,7 +158,7 @@ class WritingContract(Contract):
             except crashing.error:
                 crashes += 1
                 assert everything(engine) == before
-                assert fingerprint_of(engine) == crashing.kept, "nothing of the step that died"
+                assert fingerprint_of(engine) == crashing.kept, "nothing of the failed step"
                 assert crashing.kept == kept or deed is deeds[-1], "only the fingerprint itself takes several steps"
                 crashing.disarm()
             else:
@@ -170,7 +170,7 @@ class WritingContract(Contract):
         size = position_of(engine)
         for deed in deeds:
             deed()
-        assert position_of(engine) == size, "each of them is written once, whichever call did it"
+        assert position_of(engine) == size, "each of them is written once, by either call"
         next_write_works(engine, "k4")
         derived_is_true(engine)
 
@@ -219,7 +219,7 @@ class WritingContract(Contract):
     # Once
 
     def test_a_key_used_again_answers_as_it_did(self, engine: Engine) -> None:
-        """The same key with the same request answers with the first report, says so, and writes nothing."""
+        """A repeated key with the same request returns the first report, marked as repeated, and writes nothing."""
         ledger = told_on(engine)
         record = {"entity_type": "contact", "name": "Ana Rivera", "city": "Reus", "age": 1.5, "ok": True}
         first = ledger.store(record, idempotency_key="k")
@@ -232,7 +232,7 @@ class WritingContract(Contract):
         assert everything(engine) == before
 
     def test_a_key_with_other_content_is_refused(self, engine: Engine) -> None:
-        """The same key with another record, another argument or another verb is refused and writes nothing."""
+        """A repeated key with another record, another argument or another verb is refused and writes nothing."""
         ledger = told_on(engine)
         record = {"entity_type": "contact", "name": "Ana Rivera", "n": 1}
         ledger.store(record, idempotency_key="k")
@@ -251,7 +251,7 @@ class WritingContract(Contract):
         assert everything(engine) == before
 
     def test_keys_belong_to_a_tenant_and_an_agent(self, engine: Engine) -> None:
-        """One key serves every tenant and every agent for a request of its own."""
+        """Every tenant and every agent has its own keys."""
         reports = [
             ledger_on(engine, tenant, agent).store({"entity_type": "memo", "id": tenant + agent}, idempotency_key="k")
             for tenant in ("t", "u")
@@ -278,7 +278,7 @@ class WritingContract(Contract):
         assert not ledger.store({"entity_type": "memo", "id": "9"}, idempotency_key="k").repeated
 
     def test_the_same_observation_is_stored_once(self, engine: Engine) -> None:
-        """An observation with a stated time is stored once; the second answer is the first report and says so."""
+        """An observation with a stated time is stored once; the second report is the first, marked as repeated."""
         ledger = told_on(engine)
         record: dict[str, Any] = {
             "entity_type": "contact",
@@ -294,11 +294,11 @@ class WritingContract(Contract):
         assert set(again.known) == set(first.observations)
         assert everything(engine) == before
         assert ledger_on(engine, agent="b").store(record).observations != first.observations[:1], (
-            "another agent says it"
+            "another agent writes it"
         )
 
     def test_what_was_said_is_known(self, engine: Engine) -> None:
-        """Every observation of a log is known, whenever it holds since, and none that only resembles one of them."""
+        """Every observation of a log is known, even if replaced, and similar ones are not."""
         ledger = told_on(engine)
         with engine.view(ledger.tenant) as view:
             entries = [entry for entry in view.entries(kinds={"observation"}) if entry.body is not None]
@@ -319,7 +319,7 @@ class WritingContract(Contract):
     # At once
 
     def test_writers_at_once_lose_nothing(self, engine: Engine) -> None:
-        """Of writes made by many threads at once, each acknowledged one is there, whole, once, and without a gap."""
+        """Of concurrent writes by many threads, each acknowledged one is stored whole, once, and without a gap."""
         reports: dict[tuple[int, int], Report] = {}
 
         def write(thread: int) -> None:
@@ -362,7 +362,7 @@ class WritingContract(Contract):
             assert {error.details["actual"] for error in lost} == {version}
 
     def test_writes_that_share_a_commit_become_visible_together(self, engine: Engine) -> None:
-        """Until a shared commit is left nobody else sees its writes; then everybody sees all of them, in order."""
+        """Until a shared commit ends no other reader sees its writes; then all readers see all of them, in order."""
         ledger, other = ledger_on(engine), ledger_on(engine, tenant="other")
         seen: list[int] = []
 
@@ -380,13 +380,13 @@ class WritingContract(Contract):
                 reader.join()
         look()
         assert first.position < second.position == seen[-1] - 1
-        assert foreign.position == first.position, "each tenant has a log of its own"
+        assert foreign.position == first.position, "each tenant has a separate log"
         assert set(seen[:-1]) <= {0}
         assert ledger.show("thing/1").fields["city"] == "Girona"
         assert ledger.rebuild().agreed and other.rebuild().agreed
 
     def test_a_refused_write_leaves_those_it_shares_a_commit_with(self, engine: Engine) -> None:
-        """A write in a shared commit that fails is undone by itself, and what comes after it takes its positions."""
+        """A failing write in a shared commit is undone alone, and the next one takes its positions."""
         ledger = ledger_on(engine)
         with engine.together():
             before = ledger.store({"entity_type": "thing", "id": "1"}, idempotency_key="one")
@@ -447,7 +447,7 @@ class WritingContract(Contract):
 
 
 def _at_once(work: Callable[[int], None]) -> None:
-    """Run the work in threads that start together; raise what any of them raised."""
+    """Run the work in threads that start together; raise any exception of theirs."""
     barrier = threading.Barrier(THREADS)
     failures: list[BaseException] = []
 
@@ -468,7 +468,7 @@ def _at_once(work: Callable[[int], None]) -> None:
 
 
 def _contend(engine: Engine, turn: int, version: int | None) -> tuple[list[Report], list[Outdated]]:
-    """Let all threads write one entity on the condition of one version; return who won and who lost."""
+    """Let all threads write one entity on condition of one version; return the numbers of winners and losers."""
     won: list[Report] = []
     lost: list[Outdated] = []
 

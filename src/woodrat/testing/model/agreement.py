@@ -1,4 +1,4 @@
-"""Agreement: a ledger is asked everything the model can answer, and must answer the same."""
+"""Agreement: a ledger must give the same answers as the model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from woodrat.testing.model import runs as model_runs
 from woodrat.testing.model.tenant import Model, ModelPast
 
 PAGE: Final = 3
-"""How many items of a list are asked for at once: few, so that most lists have several pages."""
+"""Page size of lists: small, so that most lists have several pages."""
 BLAME: Final = ("observation", "entity", "op", "agent", "observed_at", "priority", "value", "removed", "wins")
-"""Members of a verdict that the model states too; reasons are compared as far as it does."""
+"""Members of a verdict that the model has too; reasons are compared up to the model's detail."""
 
 Where = tuple[str, str, Json]
 """A condition: field, operator, operand."""
@@ -43,21 +43,21 @@ def _difference(one: Any, other: Any, where: str) -> tuple[str, Any, Any]:
 
 
 def take_in(ledger: Ledger, model: Model) -> int:
-    """Hand the model what was appended to the log since it was last handed anything; return how many entries."""
+    """Add the new entries of the log to the model; return their number."""
     entries = ledger.log.entries(after=model.position)
     model.append(entries)
     return len(entries)
 
 
 def check_log(ledger: Ledger, model: Model) -> None:
-    """Assert that the log holds what the model was handed, and no body that was erased."""
+    """Assert that the log has the model's entries, and no erased body."""
     for entry, known in zip(ledger.log.entries(), model.entries, strict=True):
         gone = known.position in model.erased
-        assert entry.body == (None if gone else known.body), f"entry {entry.position} is not what was accepted"
+        assert entry.body == (None if gone else known.body), f"entry {entry.position} differs from the accepted one"
 
 
 def check_write(model: Model, before: int, report: object) -> None:
-    """Assert that a call left in the log what it reports, and nothing where it was refused, repeated or tried.
+    """Assert that a call's log entries match its report, and that a refused, repeated or dry call left none.
 
     `before` is the position before the call, and `report` None where it was refused.
     """
@@ -105,8 +105,8 @@ def check(
 
 
 def check_entity(past: Past, expected: ModelPast, ref: Ref) -> None:
-    """Ask for one entity: its values, who set them, how they came about, and its relations."""
-    if expected.meant(str(ref)) != [ref]:  # nothing is said of it, and its key is a value of another
+    """Compare one entity: its values, their provenance and timeline, and its relations."""
+    if expected.meant(str(ref)) != [ref]:  # no observation of it, and its key is a value of another
         check_name(past, expected, str(ref))
         return
     shown = expected.show(ref)
@@ -134,7 +134,7 @@ def check_entity(past: Past, expected: ModelPast, ref: Ref) -> None:
 
 
 def _verdict(answered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a verdict that the model states; of the reason why a claim never came to the merge, its
+    """Return the parts of a verdict that the model has; of the reason why a claim does not enter the merge, its
     beginning.
     """
     kept = {name: value for name, value in answered.items() if name in BLAME}
@@ -153,7 +153,7 @@ def _verdict(answered: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_lists(past: Past, expected: ModelPast) -> None:
-    """Ask for everything there is: values, observations, conflicts, duplicates, fingerprints."""
+    """Compare everything: values, observations, conflicts, duplicates, fingerprints."""
     check_same("values", {ref: found.to_json() for ref, found in past.values().items()}, expected.values())
     stored = [[position, said.id] for position, said in expected.observations]
     check_same("observations", [[item.position, item.observation.id] for item in _all(past.observations)], stored)
@@ -171,7 +171,7 @@ def check_lists(past: Past, expected: ModelPast) -> None:
 
 
 def check_query(past: Past, expected: ModelPast, type: str | None, where: Sequence[Where]) -> None:
-    """Ask for entities by conditions, in every order: by key and by each field that is asked for."""
+    """Compare queries with conditions, in every order: by key and by each field."""
     conditions: dict[str, dict[str, Json]] = {}
     for name, op, operand in where:
         conditions.setdefault(name, {})[op] = operand
@@ -208,7 +208,7 @@ def check_name(past: Past, expected: ModelPast, name: str) -> None:
 
 
 def check_runs(past: Past, expected: ModelPast, refs: Iterable[Ref]) -> None:
-    """Ask for runs, what they decided, what that rested on, and what has changed since."""
+    """Compare runs, their decisions and evidence, and later changes."""
     summaries = [run.summary() for run in model_runs.runs(expected)]
     answered = [_part(run.to_json(), summaries) for run in _all(past.runs.list)]
     check_same("runs", answered, summaries)

@@ -1,9 +1,9 @@
-"""Merge: what observations of one entity or group mean, worked out as slowly and plainly as the design text reads.
+"""Merge: the meaning of observations of one entity or group, computed as slowly and plainly as the design text reads.
 
 Written from DESIGN.md section 6 and docs/formats/merge.md. Nothing is shared with `woodrat.merge` but the order of JSON
 values: where the two disagree, one of them is wrong. Every policy decides *parts* of a field: the value itself, each
-element of a union, each object of `by_key` and each of its members. A part has a function that returns what an
-observation says of it, or `NOTHING`.
+element of a union, each object of `by_key` and each of its members. A part has a function that returns an observation's
+statement about it, or `NOTHING`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PolicyOf = Callable[[str], str | OwnPolicy]
 Fits = Callable[[str, Json], bool]
 """Whether a value fits the field's subschema."""
 Says = Callable[[Observation], Any]
-"""What an observation says of one part of a field, or `NOTHING`."""
+"""An observation's statement about one part of a field, or `NOTHING`."""
 
 NOTHING: Final[Any] = object()
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -35,7 +35,7 @@ INTEGER_MAX = 2**53 - 1
 
 
 class ModelFold:
-    """What a set of observations says of the entities that are folded together."""
+    """The meaning of a set of observations for the entities that are folded together."""
 
     def __init__(
         self, observations: Iterable[Observation], policy_of: PolicyOf, fits: Fits, members: Iterable[Ref] | None = None
@@ -77,7 +77,7 @@ class ModelFold:
 
     @cached_property
     def names(self) -> list[str]:
-        """Every field that anybody states or removes from, whatever became of it."""
+        """Every field that any observation states or removes from, with any outcome."""
         stating = [o for o in self.everything if o.op in ("assert", "correct") and o.entity in self.members]
         return sorted({name for o in stating for name in (*o.fields, *o.remove)})
 
@@ -88,7 +88,7 @@ class ModelFold:
 
     @cached_property
     def fields(self) -> dict[str, ModelField]:
-        """The fields that have a value, by name; none of a group that is deleted."""
+        """The fields that have a value, by name; empty for a deleted group."""
         if self.deleted:
             return {}
         return {name: field for name, field in self.all_fields.items() if field.value is not NOTHING}
@@ -125,7 +125,7 @@ class ModelField:
         self.fold = fold
         self.name = name
         self.policy = fold.policy_of(name)
-        # A deleted member contributes nothing. Of a group that is deleted, what would be shown is still worked out.
+        # A deleted member contributes nothing. The fields of a deleted group are still computed.
         gone = frozenset() if fold.deleted else fold.deleted_members
         self.stating = [
             o
@@ -140,7 +140,7 @@ class ModelField:
 
     @property
     def key(self) -> str | None:
-        """The member that tells objects apart under `by_key`."""
+        """The member that identifies objects under `by_key`."""
         policy = self.policy if isinstance(self.policy, str) else ""
         return policy.removeprefix("by_key:") if policy.startswith("by_key:") else None
 
@@ -191,7 +191,7 @@ class ModelField:
         return self.standing(says) or [a for a in self.assertions if says(a) is not NOTHING]
 
     def winner(self, says: Says) -> Observation:
-        """Return the claim that decides a part which somebody speaks of."""
+        """Return the claim that decides a mentioned part."""
         return top(self.deciding(says), says)
 
     def stated(self, o: Observation) -> Json:
@@ -218,7 +218,7 @@ class ModelField:
         return self.stated(self.highest(self.assertions))
 
     def highest(self, claims: Iterable[Observation]) -> Observation:
-        """Return the highest of some assertions as the policy ranks; of equal ones that with the smallest digest."""
+        """Return the highest of some assertions by the policy's rank; of equal ones that with the smallest digest."""
         assert self.policy in RANKS, f"no such policy: {self.policy}"
         if self.policy == "min":
             return min(claims, key=lambda o: (order_key(self.stated(o)), o.digest))
@@ -229,7 +229,7 @@ class ModelField:
 
     @cached_property
     def elements(self) -> list[Json]:
-        """The elements that a live claim speaks of, in the order of values."""
+        """The elements that a live claim mentions, in the order of values."""
         spoken = [element for o in self.claims for element in (*(self.stated(o) or ()), *o.remove.get(self.name, ()))]  # type: ignore[misc]
         return [element for _, element in sorted({order_key(element): element for element in spoken}.items())]
 
@@ -247,7 +247,7 @@ class ModelField:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The texts of the objects that a live claim speaks of, by UTF-8 bytes."""
+        """The texts of the objects that a live claim mentions, by UTF-8 bytes."""
         stated = {str(each[self.key]) for o in self.claims for each in self.stated(o) or ()}  # type: ignore
         removed = {str(text) for o in self.claims for text in o.remove.get(self.name, ())}
         return sorted(stated | removed, key=lambda text: text.encode())
@@ -268,7 +268,7 @@ class ModelField:
         return self.part(text)(self.winner(self.part(text))) is True
 
     def members(self, text: str) -> list[str]:
-        """Return the members of an object of which a claim is left, but for the one that names it."""
+        """Return the members of an object with a claim left, except the identifying one."""
         objects: list[Any] = [each for o in self.claims for each in self.stated(o) or ()]  # type: ignore[union-attr]
         stated = {str(name) for each in objects if each[self.key] == text for name in each}
         return sorted(name for name in stated - {self.key} if self.deciding(self.part(text, name)))
@@ -278,15 +278,15 @@ class ModelField:
         parts = {name: self.part(text, name) for name in self.members(text)}
         return {**{name: part(self.winner(part)) for name, part in parts.items()}, str(self.key): text}
 
-    # sum and append: what each original contributes
+    # sum and append: the contribution of each original
 
     @cached_property
     def originals(self) -> list[Observation]:
-        """Assertions that a correction may stand in for, whether they are live and fit or not."""
+        """Assertions that a correction may replace, whether they are live and fit or not."""
         return [a for a in self.stating if a.op == "assert"]
 
     def of_original(self, original: Observation) -> Says:
-        """Return the part that only corrections of one original speak of: those that name it and no other."""
+        """Return the part for corrections of one original: those that name it and no other."""
 
         def says(c: Observation) -> Any:
             named = [a.digest for a in self.originals if a.digest in c.replaces]
@@ -295,7 +295,7 @@ class ModelField:
         return says
 
     def contribution(self, original: Observation) -> Observation | None:
-        """Return the correction that stands in for an original, itself, or nothing."""
+        """Return the replacement of an original: a correction, itself, or None."""
         standing = self.standing(self.of_original(original))
         if standing:
             return top(standing, self.stated)
@@ -303,7 +303,7 @@ class ModelField:
 
     @cached_property
     def contributions(self) -> list[tuple[Observation, Observation]]:
-        """The originals that contribute, in their order, each with what it contributes."""
+        """The originals that contribute, in their order, each with its contribution."""
         ordered = sorted(self.originals, key=lambda o: (o.observed_at, order_key(self.stated(o)), o.digest))
         return [(original, claim) for original in ordered if (claim := self.contribution(original)) is not None]
 
@@ -326,7 +326,7 @@ RANKS: Final[dict[Any, Callable[[Observation, Any], tuple[Any, ...]]]] = {
 
 
 def top(claims: Iterable[Observation], says: Says) -> Observation:
-    """Return the highest claim on a part as `latest` ranks; of equal ones that with the smallest digest."""
+    """Return the highest claim on a part by the rank of `latest`; of equal ones the one with the smallest digest."""
     return max(claims, key=lambda o: (*RANKS["latest"](o, order_key(says(o))), _reversed(o.digest)))
 
 
@@ -336,7 +336,7 @@ def same(a: Json, b: Json) -> bool:
 
 
 def exact(value: Json) -> Fraction | None:
-    """Return a term of a sum exactly, or None for what is no term."""
+    """Return a term of a sum exactly, or None for any other value."""
     if type(value) is int:
         return Fraction(value)
     if isinstance(value, str) and len(value) <= DECIMAL_CHARACTERS_MAX and DECIMAL.fullmatch(value):
@@ -358,5 +358,5 @@ def exact_sum(values: list[Json]) -> Json:
 
 
 def _reversed(data: bytes) -> tuple[int, ...]:
-    """Return a key by which bytes of one length sort the other way round."""
+    """Return a key that sorts bytes of one length in reverse."""
     return tuple(-byte for byte in data)

@@ -1,4 +1,4 @@
-"""Provenance: who set the value of a field, what is in conflict, and what became of every claim.
+"""Provenance: the origin of a field's value, conflicts, and the fate of every claim.
 
 Written from docs/formats/merge.md, sections 5 to 7, like `merge.py`.
 """
@@ -14,7 +14,7 @@ from woodrat.state.observation import Observation
 from woodrat.testing.model.merge import NOTHING, ModelField, ModelFold, Says, same, top
 
 CONTESTED = ("latest", "highest_priority", "first")
-"""Policies under which there are conflicts."""
+"""Policies with conflicts."""
 
 
 # Winners
@@ -48,13 +48,13 @@ def shown(field: ModelField) -> Observation:
 
 
 def standing_corrections(field: ModelField) -> list[Observation]:
-    """Return the corrections that stand on any part of a field, by digest."""
+    """Return the corrections in effect on any part of a field, by digest."""
     found = {c.digest: c for part in _parts(field, also_out=True) for c in field.standing(part)}
     return [found[digest] for digest in sorted(found)]
 
 
 def _parts(field: ModelField, *, also_out: bool = False) -> list[Says]:
-    """Return all parts of a field; of objects that are out only that they are, unless asked for."""
+    """Return all parts of a field; of objects that are out only that they are, by default."""
     if field.policy == "union":
         return [field.says_of(element) for element in field.elements]
     if field.key is not None:
@@ -93,7 +93,7 @@ def origin(field: ModelField) -> dict[str, Any]:
 
 
 def contenders(field: ModelField) -> list[Observation]:
-    """Return the claims of a field that are in conflict, by digest; none where it is not."""
+    """Return the claims of a field that are in conflict, by digest; empty if it is not."""
     if field.policy not in CONTESTED:
         return []
     latest = latest_of_agents(field)
@@ -176,9 +176,9 @@ def _part_by_arrival(field: ModelField, says: Says) -> bool:
 
 
 def blame(fold: ModelFold, name: str) -> list[dict[str, Any]]:
-    """Return what became of every claim on a field: those that take part first, then the others, latest first.
+    """Return the fate of every claim on a field: claims that take part first, then the others, latest first.
 
-    `reason` is there for claims that do not come to the merge at all; it is how the reason begins.
+    `reason` is present for claims that do not enter the merge; it is the beginning of the reason.
     """
     field = fold.all_fields[name]
     taking_part = set() if fold.deleted or field.value is NOTHING else {o.digest for o in _taking_part(field)}
@@ -213,7 +213,7 @@ def blame(fold: ModelFold, name: str) -> list[dict[str, Any]]:
 
 
 def _taking_part(field: ModelField) -> list[Observation]:
-    """Return the claims that take part in a value: those that decide a part, and all terms that count."""
+    """Return the claims that take part in a value: those that decide a part, and all counted terms."""
     if field.policy in ("sum", "append"):
         return [claim for _, claim in field.contributions]
     if field.policy == "union" or field.key is not None:
@@ -222,7 +222,7 @@ def _taking_part(field: ModelField) -> list[Observation]:
 
 
 def _loss(fold: ModelFold, field: ModelField, o: Observation) -> str:
-    """Return how the reason begins why a claim does not come to the merge; nothing where it does."""
+    """Return the beginning of the reason why a claim does not enter the merge; empty if it does."""
     if o not in fold.acting:
         return "has no effect"
     if not fold.is_live(o):

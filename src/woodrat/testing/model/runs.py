@@ -1,4 +1,4 @@
-"""Runs: what agents did and decided, and what that rested on, read from the entries of their runs.
+"""Runs: runs of agents, their decisions and evidence, from the entries of the runs.
 
 It knows runs as the library records them: one owner, an end, and decisions by rules that are data.
 """
@@ -14,7 +14,7 @@ from woodrat.canon.ids import Ref, parse_ref
 from woodrat.testing.model.tenant import OPERATORS, ModelPast
 
 COUNTED = {"decisions": "run.decided", "tool_calls": "run.tool", "models": "run.model", "reads": "run.read"}
-"""What a summary counts, by the kind of entry."""
+"""The counters of a summary, by the kind of entry."""
 
 
 class ModelRun:
@@ -31,16 +31,16 @@ class ModelRun:
 
     @property
     def started(self) -> Mapping[str, Any]:
-        """What it was asked."""
+        """Its question."""
         return self.of("run.started")[0][1]
 
     @property
     def last(self) -> int:
-        """Where the log last heard of it."""
+        """The position of its latest entry."""
         return max(position for position, _, _ in self.entries)
 
     def summary(self) -> dict[str, Any]:
-        """Return what a list shows of it."""
+        """Return its row in a list."""
         ended = self.of("run.ended")[-1][1]
         asked = {name: self.started.get(name) for name in ("agent", "query", "subject", "principal", "conversation")}
         return {
@@ -56,7 +56,7 @@ class ModelRun:
 
 
 def runs(past: ModelPast) -> list[ModelRun]:
-    """Return every run, the one that the log heard of last first."""
+    """Return every run, the one with the latest entry first."""
     found: dict[str, ModelRun] = {}
     for entry in past.entries:
         if entry.kind.startswith("run.") and entry.body is not None:
@@ -75,9 +75,9 @@ def facts_read(decision: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def why(past: ModelPast, ref: Ref) -> list[tuple[str, str, Json]]:
-    """Return the decisions of runs about an entity, and those whose evidence was read from it, the latest first.
+    """Return the decisions of runs about an entity, and those with evidence read from it, the latest first.
 
-    Each is its run, its stage and what was chosen.
+    Each is its run, its stage and its choice.
     """
     names = {str(member) for member in past.group(ref)}
     found = [
@@ -91,7 +91,7 @@ def why(past: ModelPast, ref: Ref) -> list[tuple[str, str, Json]]:
 
 
 def impact(past: ModelPast, observation: str) -> dict[str, int]:
-    """Return the runs that leaned on an observation, or on what those wrote afterwards: how many runs away each is."""
+    """Return the runs that depend on an observation, directly or through later runs: the distance of each."""
     distances: dict[str, int] = {}
     meant = {observation}
     distance = 0
@@ -130,8 +130,8 @@ def _written(past: ModelPast, run: str, after: int) -> Iterator[str]:
 def stale(past: ModelPast) -> list[tuple[str, str, Json, Json]]:
     """Return the decisions that would come out differently now, the latest first.
 
-    Each is its run, its stage, what was chosen and what would be. A decision of which a fact is missing now is left
-    out: what becomes of it depends on the operator.
+    Each is its run, its stage, its choice and the choice now. A decision with a fact that is missing now is
+    skipped: its fate depends on the operator.
     """
     found = []
     for run in runs(past):
@@ -149,12 +149,12 @@ def stale(past: ModelPast) -> list[tuple[str, str, Json, Json]]:
 
 
 def _now(past: ModelPast, origin: Mapping[str, Any]) -> Any:
-    """Return the value of a field that was read, as it is now; `...` where there is none."""
+    """Return the current value of a field that was read; `...` if there is none."""
     return past.believed(parse_ref(origin["entity"])).values.get(origin["field"], ...)
 
 
 def decide(decision: Mapping[str, Any], facts: Mapping[str, Json]) -> Json:
-    """Return what the rules of a decision choose on other facts: the first branch that matches, else the default."""
+    """Return the choice of a decision's rules on other facts: the first branch that matches, else the default."""
     rules = [*decision.get("rules", ()), *decision.get("untried", ())]
     for rule in rules:
         conditions = [(name, op, operand) for name, ops in rule["when"].items() for op, operand in ops.items()]

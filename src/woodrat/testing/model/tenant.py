@@ -29,10 +29,10 @@ class Model:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.erased: dict[int, int] = {}
-        """Positions whose bodies are gone, each with the position of the erasure that says so."""
+        """Positions with erased bodies, each with the position of its erasure."""
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Take in entries that were accepted; they go on where the last one stands, and say nothing twice."""
+        """Add accepted entries; they follow the last one, without duplicates."""
         for entry in entries:
             assert entry.position == len(self.entries), f"entry {entry.position} came after {len(self.entries) - 1}"
             if self.entries:
@@ -42,7 +42,7 @@ class Model:
             if entry.kind in ("observation", "schema"):
                 held = (e for e in self.entries if e.position not in self.erased)
                 twice = [e.position for e in held if e.kind == entry.kind and e.body == entry.body]
-                assert not twice, f"entries {twice} and {entry.position} say the same"
+                assert not twice, f"entries {twice} and {entry.position} are equal"
             if entry.kind == "erasure" and entry.envelope.origin is None:
                 body: Any = form.decode(entry.body or b"{}")
                 for first, last in body["positions"]:
@@ -50,12 +50,12 @@ class Model:
             self.entries.append(entry)
 
     def erased_at(self, ref: Ref) -> int | None:
-        """Return the position of the last erasure after which nothing was left that had been said of an entity."""
+        """Return the position of the last erasure after which an entity had no observations."""
         said = {e.position: e for e in self.entries if e.kind == "observation"}
         spoken = [at for at, e in said.items() if observation.stored(e.body or b"").entity == ref]
         for erasure in sorted(set(self.erased.values()), reverse=True):
             write = self.entries[erasure].envelope.write
-            said_again = any(said[at].envelope.write == write for at in spoken)  # without what it had named or quoted
+            said_again = any(said[at].envelope.write == write for at in spoken)  # without the erased names and quotes
             taken = [self.erased.get(at, len(self.entries)) for at in spoken if at < erasure]
             if erasure in taken and max(taken) <= erasure and not said_again:
                 return erasure
@@ -63,7 +63,7 @@ class Model:
 
     @property
     def spoken(self) -> list[Ref]:
-        """Every entity that was ever spoken of, erased or not, by type and key."""
+        """Every entity that was ever mentioned, erased or not, by type and key."""
         said = (observation.stored(e.body) for e in self.entries if e.kind == "observation" and e.body is not None)
         return sorted({one.entity for one in said}, key=_name)
 
@@ -77,12 +77,12 @@ class Model:
         return max((entry.position for entry in self.entries if entry.recorded_at <= time), default=-1)
 
     def at(self, position: int | None = None, valid_at: str | None = None) -> ModelPast:
-        """Return what the log says as of a position, of what was true by a time."""
+        """Return the state of the log at a position and a valid time."""
         return ModelPast(self, self.position if position is None else position, valid_at)
 
 
 class ModelPast:
-    """What a log says at one moment on two clocks."""
+    """The state of a log at one moment on two clocks."""
 
     def __init__(self, model: Model, position: int, valid_at: str | None) -> None:
         self.model = model
@@ -108,7 +108,7 @@ class ModelPast:
 
     @cached_property
     def observations(self) -> list[Stored]:
-        """The observations that count: at an effective time those that were true by then, and all retractions."""
+        """The observations that count: at an effective time those true by then, and all retractions."""
         time = self.valid_at
         return [
             s for s in self.known if time is None or s.observation.op == "retract" or s.observation.valid_from <= time
@@ -126,7 +126,7 @@ class ModelPast:
 
     @cached_property
     def entities(self) -> list[Ref]:
-        """Every entity that an observation which counts speaks of, by type and key."""
+        """Every entity with an observation that counts, by type and key."""
         return sorted({stored.observation.entity for stored in self.observations}, key=_name)
 
     def stored(self, members: Iterable[Ref]) -> list[Stored]:
@@ -137,7 +137,7 @@ class ModelPast:
     # Folds
 
     def fold(self, members: Iterable[Ref]) -> ModelFold:
-        """Return what some entities of one type say together."""
+        """Return the meaning of some entities of one type together."""
         group = frozenset(members)
         if group not in self._folds:
             self._folds[group] = fold(self.stored(group), group, self.schema(next(iter(group)).type))
@@ -157,7 +157,7 @@ class ModelPast:
         return sorted(found, key=lambda member: member.digest)
 
     def believed(self, ref: Ref) -> ModelFold:
-        """Return what is said of an entity with all that it is joined with."""
+        """Return the meaning of an entity with all entities that it is joined with."""
         return self.fold(self.group(ref))
 
     @cached_property
@@ -181,7 +181,7 @@ class ModelPast:
         )
 
     def show(self, ref: Ref) -> dict[str, Any] | None:
-        """Return what is believed about an entity; None where nothing live is said of it."""
+        """Return the state of an entity; None if it has no live observation."""
         found = self.believed(ref)
         if not found.exists:
             return None
@@ -204,12 +204,12 @@ class ModelPast:
         }
 
     def blame(self, ref: Ref) -> dict[str, list[dict[str, Any]]]:
-        """Return what became of every claim on every field."""
+        """Return the fate of every claim on every field."""
         found = self.believed(ref)
         return {name: provenance.blame(found, name) for name in found.names}
 
     def history(self, ref: Ref) -> list[dict[str, Any]]:
-        """Return what each observation changed, merged under the schema in force at its position."""
+        """Return the changes of each observation, merged under the schema in force at its position."""
         members = self.group(ref)
         stored = self.stored(members)
         steps = []
@@ -277,7 +277,9 @@ class ModelPast:
         return any(OPERATORS[op](candidate, operand) for candidate in candidates)
 
     def search(self, query: str, type: str | None = None) -> dict[str, list[str]]:
-        """Return the entities that a query names or whose words all its words begin, in order, with the fields hit."""
+        """Return the entities that a query names, or whose words start with all its words, in order, with the matching
+        fields.
+        """
         wanted = set(tokens.tokens(query))
         found: dict[tuple[bool, str], tuple[str, list[str]]] = {}
         for root in self.roots:
@@ -341,7 +343,7 @@ class ModelPast:
         return sorted(found.values(), key=lambda each: (each["depth"], each["relation"]))
 
     def _link(self, edge: Ref) -> tuple[Ref, Ref, dict[str, Json]] | None:
-        """Return the ends of a relation that is there, and what is said of it; its fields must say its ends."""
+        """Return the ends and the fields of an existing relation; its fields must state its ends."""
         ends = relation.endpoints(edge)
         if ends is None or not self.believed(edge).exists:
             return None
@@ -373,7 +375,9 @@ class ModelPast:
         return found
 
     def _having(self, type: str, asked: str) -> list[Ref]:
-        """Return the entities of a type that were said to have an identifying value, and have it or are called so."""
+        """Return the entities of a type with an observation of an identifying value, that have it now or have it as
+        key.
+        """
         found: list[Ref] = []
         for rule in self.schema(type).identity:
             named = [
@@ -412,7 +416,7 @@ class ModelPast:
 
 
 def fold(stored: Iterable[Stored], members: Iterable[Ref], in_force: Schema) -> ModelFold:
-    """Return what observations of some entities say under a schema."""
+    """Return the meaning of observations of some entities under a schema."""
     return ModelFold(
         (each.observation for each in stored),
         lambda name: str(in_force.policy_of(name)),
@@ -422,7 +426,7 @@ def fold(stored: Iterable[Stored], members: Iterable[Ref], in_force: Schema) -> 
 
 
 def field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[dict[str, Any]]:
-    """Return the fields whose values differ, by name; absent is not null, and 1 is not true."""
+    """Return the fields whose values differ, by name; absent differs from null, and 1 from true."""
     return [
         {
             "field": name,
@@ -473,4 +477,4 @@ OPERATORS: Mapping[str, Callable[[Json, Any], bool]] = {
     "gt": _ordered(lambda a, b: a > b),
     "gte": _ordered(lambda a, b: a >= b),
 }
-"""When a condition of a query holds; `exists` is asked of the field itself."""
+"""The operators of a query's conditions; `exists` applies to the field itself."""

@@ -1,4 +1,4 @@
-"""Intake: reading request bodies within limits; long ones in turn, and in a thread.
+"""Body reader: reads request bodies within limits; long bodies queue and are parsed in a thread.
 
 Unpacking, counting and parsing a long body holds the interpreter, so a key that sends many of them waits between them.
 """
@@ -39,10 +39,10 @@ SWITCH_SECONDS: Final = 0.0001
 
 
 RECORDINGS: Final = frozenset({"runs_import", "runs_diff", "runs_group"})
-"""Verbs whose bodies may hold recordings of other tools."""
+"""Verbs whose bodies may contain recordings of other tools."""
 
 
-class Intake:
+class BodyReader:
     """Reads bodies; from one event loop."""
 
     def __init__(self, limits: Limits, threads: Mapping[str, Readers], turns: Mapping[str, Turns]) -> None:
@@ -53,7 +53,7 @@ class Intake:
         """Memory reserved for the long bodies in progress."""
 
     def limits_of(self, writes: bool) -> BodyLimits:
-        """Return the limits of a body, for a call that writes or one that only reads."""
+        """Return the size limits of a body, for a writing or a reading call."""
         limits = self._limits
         if writes:
             return BodyLimits(limits.body_bytes_max, limits.values_max)
@@ -86,7 +86,7 @@ class Intake:
         *,
         lines: bool = False,
     ) -> Any:
-        """Return the value of a body; a long one is read in turn, in a thread, within the key's share of time."""
+        """Return the value of a body; a long body queues and is parsed in a thread, within the key's share of time."""
         if not exchange.may_be_long:
             return parse(await exchange.body(limits, lines=lines))
         loop, key = asyncio.get_running_loop(), caller.key

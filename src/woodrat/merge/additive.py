@@ -1,4 +1,4 @@
-"""Terms: policies that add up one contribution for each original observation; a correction stands in for one."""
+"""Additive policies: they add up one contribution for each original observation; a correction replaces one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from woodrat.merge.claim import (
     replaced_by,
     unreplaced,
 )
-from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
+from woodrat.merge.elements import INSIDE_MAX, CollectionState, Parts
 from woodrat.merge.packing import Packer, PartPacker, Unpacker
-from woodrat.merge.policy import Held, Known, Misfit, Policy, Shown
+from woodrat.merge.policy import FoldHistory, Held, Misfit, Policy, Shown
 from woodrat.merge.rank import LATEST, corrected_by_arrival
 from woodrat.records import dataclass, replace
 from woodrat.state.observation import ASSERT
@@ -35,14 +35,14 @@ TERM_CHARACTERS_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One original observation's contribution, and the corrections that stand in for it."""
+    """One original observation's contribution, and the corrections that replace it."""
 
     original: Claim
     """The original; it keeps its place in a list even when it is withdrawn."""
     counts: bool
     """Whether the original itself is live and fits."""
     standing: tuple[Claim, ...]
-    """Live corrections of it that nothing replaces, by digest; one of them counts."""
+    """Its live corrections that are not replaced, by digest; one of them counts."""
 
     @property
     def claim(self) -> Claim | None:
@@ -56,7 +56,7 @@ class Term:
 
 
 class _Corrected:
-    """What blame asks of a term that corrections stand in for, worked out once."""
+    """The blame of a term with corrections, computed once."""
 
     __slots__ = ("by_arrival", "counts", "standing")
 
@@ -86,7 +86,7 @@ class Terms(Policy):
         counting = [term for term in terms if term.claim is not None]
         return self.gather(counting) if counting else None
 
-    def extend(self, held: Held, claim: Claim, name: str, known: Known, misfit: Misfit) -> Held:
+    def extend(self, held: Held, claim: Claim, name: str, known: FoldHistory, misfit: Misfit) -> Held:
         if not claim.corrects:
             return self.put(held, None, Term(claim, True, ()))
         named = [
@@ -140,11 +140,11 @@ class Terms(Policy):
 
     @abstractmethod
     def term(self, held: Held, original: Claim) -> Term | None:
-        """Return the term held for an original; a sum holds only those that corrections stand in for."""
+        """Return the stored term of an original; a sum stores only terms with corrections."""
 
     @abstractmethod
     def stood_in(self, held: Held) -> list[Term]:
-        """Return all terms that corrections stand in for, by original."""
+        """Return all terms with corrections, by original."""
 
     @staticmethod
     def pack_terms(terms: Mapping[bytes, Term], packer: Packer) -> list[Any]:
@@ -163,11 +163,11 @@ class Terms(Policy):
 
     @abstractmethod
     def gather(self, terms: Sequence[Term]) -> Held:
-        """Return what is held for these terms, which all count."""
+        """Return the state for these terms, which all count."""
 
     @abstractmethod
     def put(self, held: Held, old: Term | None, new: Term) -> Held:
-        """Return what is held once `new` stands where `old` stood."""
+        """Return the state with `new` in place of `old`."""
 
 
 _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
@@ -211,16 +211,16 @@ def amount(value: Json) -> Amount | None:
 
 @dataclass(frozen=True, slots=True)
 class SumHeld:
-    """What a sum keeps."""
+    """The state of a sum."""
 
     total: Amount
     """The exact sum of all terms that count."""
     texts: int
-    """How many of them are decimal text; with none the sum is an integer while in range."""
+    """Number of decimal texts among them; with none the sum is an integer while in range."""
     latest: Term
-    """The term whose original is the latest; what counts of it is shown as provenance."""
+    """The term whose original is the latest; its counted observation is shown as provenance."""
     corrected: Mapping[bytes, Term]
-    """The terms that corrections stand in for, by original."""
+    """The terms with corrections, by original."""
 
 
 class Sum(Terms):
@@ -261,7 +261,7 @@ class Sum(Terms):
         return any(term.by_arrival for term in held.corrected.values())
 
     def pack(self, held: SumHeld, packer: Packer) -> Any:
-        # Digits as text: a sum may lie beyond what JSON numbers hold.
+        # Digits as text: a sum may exceed JSON numbers.
         total = [str(held.total.digits), held.total.scale]
         latest = self.pack_terms({b"": held.latest}, packer)
         return [total, held.texts, latest, self.pack_terms(held.corrected, packer)]
@@ -283,8 +283,8 @@ class Sum(Terms):
         return frozenset(c.digest for term in held.corrected.values() for c in term.standing)
 
 
-class AppendHeld(Gathered[Term]):
-    """What a list keeps: a term for each original, by its place in the list."""
+class AppendHeld(CollectionState[Term]):
+    """The state of a list: a term for each original, by its place in the list."""
 
     __slots__ = ("arrived", "is_spread", "parts", "size")
 
@@ -293,7 +293,7 @@ class AppendHeld(Gathered[Term]):
         self.is_spread = parts.count > INSIDE_MAX
         self.size = size
         self.arrived = arrived
-        """For how many originals only arrival decided which correction counts."""
+        """Number of originals whose counting correction was decided only by arrival."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AppendHeld):
@@ -326,7 +326,7 @@ class AppendHeld(Gathered[Term]):
 
 
 def _place(original: Claim) -> bytes:
-    """Return a key that sorts as the originals of a list stand in it: by time, value and digest."""
+    """Return a key that sorts like the originals of a list: by time, value and digest."""
     return original.observed_at.encode() + order_bytes(original.value) + original.digest
 
 

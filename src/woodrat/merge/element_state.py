@@ -1,8 +1,8 @@
-"""Slots: what is held of one thing that observations speak of by itself.
+"""Element state: the merge state of one element or member that observations state separately.
 
-Such a thing is an element of a union, an object of a collection under `by_key`, or a member of such an object. Of the
-first two it is stated whether they are in, of a member what its value is. Statements rank as `latest` does, and
-standing corrections of the same thing come first.
+Such a thing is an element of a union, an object of a collection under `by_key`, or a member of such an object. For the
+first two a statement says whether they are in, for a member its value. Statements rank as `latest` does, and standing
+corrections of the same thing come first.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from typing import Any, NamedTuple, Self, TypeVar
 from woodrat.canon.form import Json
 from woodrat.canon.order import order_key
 from woodrat.merge.claim import Claim, Said, claim_of, differ, replaced
-from woodrat.merge.elements import INSIDE_MAX, Gathered, Parts
-from woodrat.merge.policy import Known
+from woodrat.merge.elements import INSIDE_MAX, CollectionState, Parts
+from woodrat.merge.policy import FoldHistory
 from woodrat.merge.rank import LATEST, arrived_later
 
 Part = TypeVar("Part")
 
 
-class Statement(NamedTuple):
+class SlotStatement(NamedTuple):
     """One observation's word on one thing."""
 
     stated: Json
-    """Whether the thing is said to be in; of a member, its value."""
+    """Whether the thing is in; for a member, its value."""
     said: Said
-    """The observation that says so; its time and priority rank the statement."""
+    """The observation with the statement; its time and priority rank it."""
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """The place of what is stated in the order of values, in which being in stands above being out."""
+        """The place of the statement in the order of values, in which "in" ranks above "out"."""
         return order_key(self.stated)
 
 
 class Slot(NamedTuple):
-    """What is held about one thing."""
+    """The state of one thing."""
 
     about: Json
     """The thing: an element, the text that names an object, or the name of a member."""
     said: Said | None
-    """Who made the highest live statement of an assertion; None where only corrections speak of the thing."""
+    """The agent of the highest live statement of an assertion; None if only corrections mention the thing."""
     stated: Json
-    """What that statement says."""
-    standing: tuple[Statement, ...] = ()
-    """Live corrections of this thing that nothing replaces, by digest."""
+    """The content of that statement."""
+    standing: tuple[SlotStatement, ...] = ()
+    """Live corrections of this thing that are not replaced, by digest."""
     against: str = ""
-    """The latest `observed_at` of a live assertion that says something else than the highest; empty without one."""
+    """The latest `observed_at` of a live assertion that differs from the highest; empty without one."""
 
     @property
     def by_arrival(self) -> bool:
-        """Whether only arrival decided what holds."""
+        """Whether the outcome was decided only by arrival."""
         if not self.standing:
             assert self.said is not None
             return arrived_later(self.said, self.against)
@@ -61,18 +61,18 @@ class Slot(NamedTuple):
         return bool(others) and arrived_later(winner.said, LATEST.top(others).said.observed_at)
 
     @property
-    def winner(self) -> Statement:
+    def winner(self) -> SlotStatement:
         """The statement that holds."""
         if self.standing:
             return LATEST.top(self.standing)
         assert self.said is not None, "a slot holds at least one statement"
-        return Statement(self.stated, self.said)
+        return SlotStatement(self.stated, self.said)
 
 
-def settle(about: Json, statements: Sequence[Statement], live: Collection[bytes]) -> Slot | None:
-    """Return what is held about a thing, given all statements about it; `None` where none of them is live."""
+def settle(about: Json, statements: Sequence[SlotStatement], live: Collection[bytes]) -> Slot | None:
+    """Return the state of a thing, given all statements about it; `None` if none of them is live."""
     corrected = {s.said.digest: s for s in statements if s.said.corrects}
-    standing: tuple[Statement, ...] = ()
+    standing: tuple[SlotStatement, ...] = ()
     if corrected:
         gone = replaced({digest: s.said.replaces for digest, s in corrected.items()}, live)
         standing = tuple(corrected[d] for d in sorted(corrected) if d in live and d not in gone)
@@ -85,14 +85,14 @@ def settle(about: Json, statements: Sequence[Statement], live: Collection[bytes]
 
 
 def state_again(slot: Slot, stated: Json, said: Said) -> Slot:
-    """Return a slot once one more assertion spoke of its thing."""
+    """Return a slot after one more assertion about its thing."""
     about, highest, was, standing, against = slot
     if highest is None:
         return Slot(about, said, stated, standing, against)
-    old, new = Statement(was, highest), Statement(stated, said)
+    old, new = SlotStatement(was, highest), SlotStatement(stated, said)
     wins = LATEST.higher(old, new) is new
     if differ(stated, was):
-        # What was highest so far is later than all that said the same; if it lost, it has become something else.
+        # The highest so far is later than all equal ones; if it lost, it is now one that differs.
         against = highest.observed_at if wins else max(against, said.observed_at)
     elif not wins:
         return slot
@@ -100,9 +100,9 @@ def state_again(slot: Slot, stated: Json, said: Said) -> Slot:
 
 
 def correct(slot: Slot, stated: Json, said: Said) -> Slot:
-    """Return a slot once one more correction spoke of its thing, which nothing names."""
+    """Return a slot after one more correction of its thing, which nothing names."""
     standing = [s for s in slot.standing if s.said.digest not in said.replaces]
-    standing = sorted([*standing, Statement(stated, said)], key=lambda s: s.said.digest)
+    standing = sorted([*standing, SlotStatement(stated, said)], key=lambda s: s.said.digest)
     return slot._replace(standing=tuple(standing))
 
 
@@ -123,12 +123,12 @@ def unpack_slot(packed: Sequence[Any], said_of: Callable[[Any], Said]) -> Slot:
     """Return the slot that was packed."""
     about, asserted, standing, *against = packed
     said, stated = (None, False) if asserted is None else (said_of(asserted[0]), asserted[1])
-    stood = tuple([Statement(stated, said_of(said)) for said, stated in standing]) if standing else ()
+    stood = tuple([SlotStatement(stated, said_of(said)) for said, stated in standing]) if standing else ()
     return Slot(about, said, stated, stood, *against)
 
 
-class SlotsHeld(Gathered[Part]):
-    """What is held of a collection whose elements are spoken of by themselves."""
+class SlotsHeld(CollectionState[Part]):
+    """The state of a collection whose elements are stated separately."""
 
     __slots__ = ("arrived", "at_hand", "is_spread", "latest", "parts", "size")
 
@@ -137,11 +137,11 @@ class SlotsHeld(Gathered[Part]):
         self.is_spread = parts.count > INSIDE_MAX
         self.size = size
         self.arrived = arrived
-        """How much of it was decided only by arrival: elements that are in or out, members of those that are in."""
+        """How many parts were decided only by arrival: elements that are in or out, members of those that are in."""
         self.latest = latest
-        """Who made the latest live claim; shown while no element is in."""
+        """The agent of the latest live claim; shown while no element is in."""
         self.at_hand = at_hand
-        """That claim, where it need not be looked up. It may be as long as the collection, so it is not kept."""
+        """That claim, where it need not be looked up. It may be as long as the collection, so it is not stored."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -155,8 +155,8 @@ class SlotsHeld(Gathered[Part]):
         return type(self)(parts, self.size, self.arrived, self.latest, self.at_hand)
 
 
-def latest_claim(held: SlotsHeld[Any] | None, claim: Claim, name: str, known: Known) -> tuple[Said, Claim | None]:
-    """Return the later of the latest claim and another one, and the claim itself where it is at hand."""
+def latest_claim(held: SlotsHeld[Any] | None, claim: Claim, name: str, known: FoldHistory) -> tuple[Said, Claim | None]:
+    """Return the later of the latest claim and another one, and the claim itself if available."""
     if held is None:
         return claim.said, claim
     said, new = held.latest, claim.said
@@ -167,9 +167,9 @@ def latest_claim(held: SlotsHeld[Any] | None, claim: Claim, name: str, known: Kn
     if latest is None:
         if above < 0:
             return said, None
-        # Only claims that are on a par by themselves are told apart by their values, and have to be looked up.
+        # Only claims that are otherwise equal are compared by their values, and have to be looked up.
         found = known.find(said.digest)
-        assert found is not None, "what is held was folded"
+        assert found is not None, "the state comes from a fold"
         latest = claim_of(found, name)
     latest = LATEST.higher(latest, claim)
     return latest.said, latest
