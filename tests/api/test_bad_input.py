@@ -486,7 +486,7 @@ INVALID_SCHEMAS = [
         {"title": "x", "properties": {"a": {"type": "text"}}}, "/properties/a/type", 'got "text"', id="no such type"
     ),
     pytest.param({"title": "x", "type": "array"}, "/type", 'got "array" (text)', id="not of objects"),
-    pytest.param({"properties": {}}, "/title", "does not say which entity type", id="no type"),
+    pytest.param({"properties": {}}, "/title", "does not name its entity type", id="no type"),
     pytest.param({"title": "My Type"}, "/title", '"My Type" is not an entity type', id="bad type"),
     pytest.param(
         {"title": "x", "$schema": "http://json-schema.org/draft-07/schema#"},

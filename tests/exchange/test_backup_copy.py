@@ -310,7 +310,7 @@ def test_a_tenant_that_is_not_there_is_not_copied(tmp_path: Path) -> None:
     """A name that the source does not have is not found, with those it has, and leaves no empty ledger behind."""
     with woodrat.open(tmp_path / "a.db", tenant="lending") as ledger:
         ledger.store({"entity_type": "thing", "id": "1"})
-    with pytest.raises(NotFound, match=r"no tenant default in .*; it holds lending\. Nothing was copied"):
+    with pytest.raises(NotFound, match=r"enant default does not exist in .*; it holds lending\. Nothing was copied"):
         woodrat.copy(tmp_path / "a.db", tmp_path / "b.db")
     assert not (tmp_path / "b.db").exists()
     assert woodrat.copy(tmp_path / "a.db", tmp_path / "b.db", tenant="lending").entries == 1

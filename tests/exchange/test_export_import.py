@@ -170,7 +170,7 @@ def test_an_interrupted_import_goes_on(make: Make) -> None:
     cut = data[: len(data) // 2]
     with pytest.raises(Refused, match=r"line [0-9]+.*cut off") as refusal:
         brought(clone, cut)
-    assert "taken in, through position" in str(refusal.value)
+    assert "imported, up to position" in str(refusal.value)
     some = len(entries(clone))
     assert 0 < some < len(entries(ledger))
     assert entries(clone) == entries(ledger)[:some]
@@ -360,7 +360,7 @@ def test_an_engine_that_gives_up_says_how_far_it_came(make: Make, monkeypatch: p
         ledger.store({"entity_type": "thing", "id": str(number)})
     clone = ledger_on(engine)
     engine.arm("append", 2)
-    with pytest.raises(Unavailable, match=r"Entries through position 1 are taken in.*the disk is full"):
+    with pytest.raises(Unavailable, match=r"Entries up to position 1 were imported.*the disk is full"):
         brought(clone, exported(ledger))
     assert entries(clone) == entries(ledger)[:2]
     assert brought(clone, exported(ledger)).cloned == 2
@@ -465,7 +465,7 @@ def test_a_line_that_does_not_fit_is_named(
     target = ledger_on(make())
     with pytest.raises(error, match=words) as raised:
         brought(target, change(data))
-    assert "taken in" in str(raised.value)
+    assert "imported" in str(raised.value)
     assert entries(target) == entries(ledger)[: len(entries(target))]
     assert exported(ledger) == data
     brought(target, data)
@@ -573,7 +573,7 @@ def test_an_origin_is_committed_to_and_ordinary_leaves_are_as_before() -> None:
     assert Write.of(list(moved)) == moved
     assert Write.of(list(moved)).leaves == moved.leaves
     wrong = replace(moved[1], envelope=Envelope(3, origin=Origin("", -1)))
-    with pytest.raises(Corrupt, match="cannot have come from position -1"):
+    with pytest.raises(Corrupt, match="cannot be from position -1"):
         wrong.check()
     with pytest.raises(Refused, match="/envelope/origin"):
         Entry.from_json({**moved[1].to_json(), "envelope": {"write": 3, "origin": {"log": "x"}}})

@@ -680,7 +680,7 @@ def test_keys_and_grants_are_asked_for(served: Served) -> None:
         office.log.sync(served.url, key=f"{tenant}:manage")
     assert len(entries(office)) == 1
     with pytest.raises(
-        Forbidden, match=r"was taken in here; .* may not change schemas or tags, or import a log\. .*'manage'"
+        Forbidden, match=r"were imported here; .* may not change schemas or tags, or import a log\. .*'manage'"
     ):
         office.log.sync(served.url, key=f"{tenant}:read,write,correct,run")
     assert len(entries(office)) == 2
@@ -737,7 +737,7 @@ def test_what_cannot_be_received_is_refused(about: dict[str, Any], faults: set[s
         receiver.receive(ledger.context, **{"entries": [], **about})
     found = {fault.path for fault in refused.value.faults}
     assert found == faults if faults is not None else all(path.startswith("/entries/0") for path in found)
-    assert "Nothing was taken in" in str(refused.value)
+    assert "Nothing was imported" in str(refused.value)
 
 
 # The client's export and import, and the command

@@ -531,7 +531,7 @@ def test_threads_and_pools_of_the_agent_are_replayed(ledger: Ledger) -> None:
         assert replayed(ledger, run, leaves_one_behind).same
         go.set()
         threads[0].join()
-    assert late == ["Stopped"]
+    assert late == ["ReplayStopped"]
     assert len(calls) == 3
 
 
@@ -654,7 +654,7 @@ def test_results_that_were_not_kept_are_said(ledger: Ledger) -> None:
 
     found = replayed(ledger, recorded(ledger, agent), agent)
     assert first(found) == ("not_kept", "tool download")
-    assert "not kept whole" in str(found.runs[0].divergence)
+    assert "not stored whole" in str(found.runs[0].divergence)
 
 
 def test_hidden_values_do_not_count_as_different(ledger: Ledger) -> None:
@@ -772,7 +772,7 @@ def test_what_a_run_wrote_and_started_is_found(ledger: Ledger) -> None:
     outer = recorded(ledger, agent)
     deep, inner = (record.id for record in ledger.runs.list().items if record.id != outer)
     for runs in ([outer], [deep, inner, outer]):
-        around = replay_verbs.look_around(ledger.context, runs)
+        around = replay_verbs.find_related(ledger.context, runs)
         assert around.kin == {outer: [inner], inner: [deep]}
         assert {run: len(written) for run, written in around.writes.items()} == {outer: 1, inner: 1}
     assert replayed(ledger, outer, agent).same

@@ -128,7 +128,7 @@ def test_what_cannot_be_spread_is_refused(ledger: Ledger) -> None:
         ledger.runs.replay(runs, lambda run: None, jobs=2)
     with pytest.raises(Refused, match="other processes cannot import this function"):
         ledger.runs.replay(runs, replayable.Officer().approve, jobs=2)
-    with pytest.raises(Refused, match=r"kept in memory(.|\n)*cannot import"):
+    with pytest.raises(Refused, match=r"in memory(.|\n)*cannot import"):
         woodrat.open(":memory:").runs.replay([], lambda run: None, jobs=2)
     with pytest.raises(Refused, match=r"jobs: got 0(.|\n)*timeout_seconds: got -1"):
         ledger.runs.replay(runs, replayable.approve, jobs=0, timeout_seconds=-1)
