@@ -22,7 +22,7 @@ def main() -> None:
     port, count, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     key = sys.stdin.read().strip()
     client = Client(port)
-    times = []
+    times: list[float] = []
     end, number = time.perf_counter() + seconds, 0
     while time.perf_counter() < end or not times:
         number += 1

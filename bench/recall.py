@@ -21,7 +21,7 @@ from woodrat.canon.ids import Ref
 from woodrat.ledger.write import Draft, Writer
 from woodrat.recall import index as recall_index
 from woodrat.recall import vectors, words
-from woodrat.state.meaning import Step
+from woodrat.state.meaning import RunEntry
 
 RUNS_QUICK = (1_000, 10_000)
 RUNS = (1_000, 10_000, 100_000)
@@ -106,14 +106,14 @@ def fill(ledger: Ledger, runs: int, random: Random) -> None:
     for first in range(0, runs, PER_WRITE):
         some = [entry for _ in range(min(PER_WRITE, runs - first)) for entry in run_entries(next(numbers), random)]
 
-        def plan(draft: Draft, some: list[tuple[str, bytes, Step]] = some) -> None:
+        def plan(draft: Draft, some: list[tuple[str, bytes, RunEntry]] = some) -> None:
             for kind, body, meaning in some:
                 draft.add(kind, body, meaning)
 
         Writer(ledger.context).write("bench", {}, plan)
 
 
-def run_entries(number: int, random: Random) -> Iterator[tuple[str, bytes, Step]]:
+def run_entries(number: int, random: Random) -> Iterator[tuple[str, bytes, RunEntry]]:
     """Yield the entries of one run: what was asked, one decision, the answer."""
     id = f"run_{base32(number.to_bytes(16, 'big'))}"
     subject = Ref("request", str(number))
@@ -136,4 +136,4 @@ def run_entries(number: int, random: Random) -> Iterator[tuple[str, bytes, Step]
     )
     for step, (kind, said) in enumerate(bodies):
         place = {"run": id, "step": step, "span": f"{step:016x}", "started_at": "2026-01-01T00:00:00.000000Z"}
-        yield kind, form.encode({**place, **said}), Step(id, subject if kind == "run.started" else None)
+        yield kind, form.encode({**place, **said}), RunEntry(id, subject if kind == "run.started" else None)

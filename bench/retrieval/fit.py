@@ -46,6 +46,7 @@ def asked(index: Any, text: str, embedder: Any) -> RecallQuestion:
     return RecallQuestion(
         query=query_of(narrow.text, index, len(index)),
         vector=vector,
+        held=None,
         square=0.0 if vector is None else float(vector @ vector),
         scale=lambda cosine: cosine,
         k=5,
