@@ -161,7 +161,10 @@ def test_a_log_with_erasures_needs_their_key(ledgers: Callable[..., Ledger], tmp
     tell(a)
     a.erase(PERSON, reason="a request")
     make_keys(tmp_path / "other", FixedClock(seed="another key"))
-    for keys, problem in ((tmp_path / "none", "no erasure key is in"), (tmp_path / "other", "is another than it was")):
+    for keys, problem in (
+        (tmp_path / "none", "no erasure key is in"),
+        (tmp_path / "other", "another erasure key is in"),
+    ):
         db = tmp_path / f"{keys.name}.db"
         with woodrat.open(db, clock=FixedClock(seed="b")) as b:
             b.store({"entity_type": "memo", "id": "1"})

@@ -350,7 +350,7 @@ def test_what_a_compaction_cannot_take_is_never_complete(
     assert finished.hits
     (certificate,) = finished.certificates
     assert not certificate.complete
-    assert "still stands in a file" in certificate.warnings[0]
+    assert "still occurs in a file" in certificate.warnings[0]
 
 
 def test_a_word_that_is_said_again_is_no_leftover(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

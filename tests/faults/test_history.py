@@ -354,7 +354,7 @@ def test_a_damaged_memory_is_named_and_hides_no_ledger(db: Path, keys: Keys) -> 
         with pytest.warns(woodrat.CheckpointWarning, match=r"ledgers/\w+\.json"):
             ledger = woodrat.open(db, keys=keys.folder)
         ledger.show("thing/default-1")
-        with pytest.raises(Corrupt, match=r"Put .* back from a backup"):
+        with pytest.raises(Corrupt, match=r"Restore .* from a backup"):
             fill(ledger, 1)
         Path(file).write_bytes(good)
         fill(ledger, 1, "then")

@@ -185,7 +185,7 @@ def test_a_new_checkpoint_that_cannot_be_kept_is_unavailable(disk: Disk, keys: K
     """A signer whose folder takes no writes says so instead of failing with the system's own error."""
     disk.protect()
     with woodrat.open(tmp_path / "l.db", keys=keys.folder) as ledger:
-        with pytest.warns(woodrat.CheckpointWarning, match="could not note which log lies here"):
+        with pytest.warns(woodrat.CheckpointWarning, match="could not record the log at this location"):
             ledger.store({"entity_type": "memo", "id": "1"})
         with pytest.raises(Unavailable, match="Nothing was signed"):
             ledger.proofs.checkpoint()

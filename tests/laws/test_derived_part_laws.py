@@ -145,7 +145,7 @@ def test_the_story_agrees() -> None:
     [
         (listing, "lives"),
         (touched, "lives"),
-        (index.AffectedData, "_leaning"),
+        (index.AffectedData, "_affected_decisions"),
         (entry_index, "forget"),
         (entry_index, "renew_blocks"),
         (state_redo, "redo"),

@@ -259,7 +259,7 @@ def test_a_seen_note_that_was_changed_is_corrupt(keys: Keys) -> None:
     path = Path(keys.seen(head(ledger).log))
     path.write_text(path.read_text("utf-8").replace("\n3\n", "\n2\n"), "utf-8")
     fill(ledger, 1, 3)
-    with pytest.raises(Corrupt, match="is what the signer remembers"):
+    with pytest.raises(Corrupt, match="is in the signer's memory"):
         ledger.proofs.checkpoint()
 
 
@@ -270,7 +270,7 @@ def test_a_memory_that_cannot_be_read_hides_no_ledger(keys: Keys, tmp_path: Path
         path = Path(keys.seen(head(ledger).log))
     good = path.read_bytes()
     path.write_bytes(good[:20])
-    with pytest.warns(woodrat.CheckpointWarning, match="is what the signer remembers"):
+    with pytest.warns(woodrat.CheckpointWarning, match="is in the signer's memory"):
         ledger = woodrat.open(tmp_path / "a.db", keys=keys.folder)
     assert ledger.show("thing/1").fields["n"] == 1
     with pytest.raises(Corrupt):

@@ -75,7 +75,7 @@ FAULTY: dict[str, tuple[Any, str]] = {
                   {"id": "b", "trace_id": "t", "run_type": "chain", "parent_run_id": "a"}]}, "it is inside itself"),
     "a circle of spans": ([{**each, "parent_id": "2" * 16} for each in phoenix()], "it is inside itself"),
     "one id, two contents": (
-        [{"id": "a", "trace_id": "t", "run_type": "llm", "name": name} for name in "xy"], "which says something else"),
+        [{"id": "a", "trace_id": "t", "run_type": "llm", "name": name} for name in "xy"], "with other content"),
     "one call, two results": (
         {"messages": [*CALLS["openai"], {**CALLS["openai"][1], "content": "{}"}]}, "was answered before, differently"),
     "a result of no call": ({"messages": [{"role": "tool", "tool_call_id": "c", "content": "x"}]}, "does not answer"),

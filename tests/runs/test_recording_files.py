@@ -138,7 +138,7 @@ def test_several_files_are_one_import(ledger: woodrat.Ledger, tmp_path: Path) ->
     assert {Path(fault.path.partition(".json")[0]).name for fault in refused.value.faults} == {"d", "e"}
     assert ledger.position == position
     (tmp_path / "empty").mkdir()
-    with pytest.raises(woodrat.Refused, match="no recording in this folder"):
+    with pytest.raises(woodrat.Refused, match="this folder contains no recording"):
         ledger.runs.import_(tmp_path / "empty")
 
 

@@ -98,8 +98,8 @@ def test_what_is_wrong_is_said_at_once(ledger: woodrat.Ledger) -> None:
 def test_steps_have_the_numbers_of_their_recorder() -> None:
     """Numbers are those that a fork takes; writes of one call are one step, and a judgement is none."""
     ledger = woodrat.open(":memory:", agent="a")
-    outer = woodrat.tool(lambda x: inner(x) + 1, name="outer")
     inner = woodrat.tool(lambda x: x, name="inner")
+    outer = woodrat.tool(lambda x: inner(x) + 1, name="outer")
     with ledger.run("?") as run:
         run.store([{"entity_type": "loan", "id": "1"}, {"entity_type": "loan", "id": "2"}])
         outer(3)

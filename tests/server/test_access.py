@@ -162,7 +162,7 @@ def test_what_is_kept_of_a_key_is_no_key(keyring: Keyring, tmp_path: Any) -> Non
     tail = secret.rpartition("_")[2].encode()
     assert all(tail not in file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
     assert keyring.revoke(key.id).revoked
-    with pytest.raises(NotFound, match="no such key"):
+    with pytest.raises(NotFound, match="unknown key"):
         keyring.revoke("key_x")
 
 

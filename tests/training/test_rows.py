@@ -343,7 +343,7 @@ def test_runs_that_part_at_what_a_tool_returned_make_no_pair() -> None:
     other[2][1]["result"] = {"hits": 2}
     row = training_rows.pair_row(learned(loan()), learned(other), "trl")
     assert "at a tool's result" in left_out(row)
-    assert "it did what" in left_out(training_rows.pair_row(learned(loan()), learned(loan()), "trl"))
+    assert "it did the same as" in left_out(training_rows.pair_row(learned(loan()), learned(loan()), "trl"))
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.sampled_from(["trl", "openai"]))

@@ -19,7 +19,7 @@ REMEDIES: Final = {
     "layout": "Somebody changed the file by hand. Copy the ledger into a new file.",
     "behind": "Writes are refused until this is accepted with `woodrat checkpoint --new-epoch REASON`, or until the "
     "newer database is put back.",
-    "switched": "Put the database back from a backup or a synced ledger, or, if you replaced it yourself, accept it "
+    "switched": "Restore the database from a backup or a synced ledger, or, if you replaced it yourself, accept it "
     "with `woodrat checkpoint --new-epoch REASON`.",
     "origin": "Verify against a checkpoint of this log; if it is one, " + RESTORE[0].lower() + RESTORE[1:],
 }

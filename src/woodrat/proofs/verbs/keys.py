@@ -319,7 +319,7 @@ def read(path: str) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise Corrupt(f"{path} is not text. Nothing was changed. Put it back from a backup.", {"path": path}) from error
+        raise Corrupt(f"{path} is not text. Nothing was changed. Restore it from a backup.", {"path": path}) from error
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror}. Nothing was changed.", {"path": path}) from error
 

@@ -136,7 +136,7 @@ def check_there(keys: str | None, path: str | None, tenant: str) -> None:
         if known.size:
             raise Corrupt(
                 f"{location}: the keys folder remembers {known.log} with {known.size} entries here, root "
-                f"{known.root.hex()}, and the file has 0 bytes. Nothing was read. Put the database back from a backup, "
+                f"{known.root.hex()}, and the file has 0 bytes. Nothing was read. Restore the database from a backup, "
                 "or, if you emptied it yourself, accept that with `woodrat checkpoint --new-epoch REASON`.",
                 {"damage": "switched", "path": location.paths[0], "remembered": known.to_json(), "size": 0},
             )

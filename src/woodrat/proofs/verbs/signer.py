@@ -143,7 +143,7 @@ def last_seen(keys: Keys, log: str, verifier: VerifierKey | None = None) -> tupl
             found = opened(note, [verifier], path)
     except Refused as error:
         raise Corrupt(
-            f"{error} {path} is in the signer's memory. Put it back from a backup; without it a shorter history "
+            f"{error} {path} is in the signer's memory. Restore it from a backup; without it a shorter history "
             "would pass.",
             {"path": path},
         ) from error
