@@ -21,6 +21,7 @@ from woodrat.ledger.conditions import (
     EQ,
     EXISTS,
     GT,
+    GTE,
     IN,
     LT,
     LTE,
@@ -465,6 +466,7 @@ class TypeRows:
             elif op in (LT, LTE):
                 bounds = kind, cut if op == LT and cut == whole else cut + PAST_ALL
             else:
+                assert op in (GT, GTE), f"{op} leads to no range of values"
                 bounds = cut + b"\0\xff" if op == GT and cut == whole else cut, kind + PAST_ALL
             low, high = max(low, bounds[0]), min(high, bounds[1])
         return low, high
