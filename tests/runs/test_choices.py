@@ -335,7 +335,7 @@ def test_training_has_them(ledger: woodrat.Ledger) -> None:
     assert "many writers" in rows
 
 
-def test_told_steps_and_a_server_form(ledger: woodrat.Ledger) -> None:
+def test_sent_steps_and_a_server_form(ledger: woodrat.Ledger) -> None:
     """A told run takes the step; references are read, and faults are said at once."""
     step = {"stage": "plan", "chosen": "Postgres", "because": "many writers", "on": ["loan/42", {"writers": 40}]}
     model = {"model": {"model": "small-1", "response": "Postgres"}}

@@ -17,6 +17,7 @@ from woodrat.runs.recorder.steps import NOTHING_RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from woodrat.runs.recorder.run import Run
 
@@ -143,15 +144,8 @@ def _tool(given: Any, path: str) -> Callable[[Run], object]:
     duration = _duration(about, path)
 
     def call(run: Run) -> None:
-        failed = error_of(about.get("error"))
-        try:
-            with Call(run, name, args, once=about.get("once") is True) as made:
-                made.result, made.duration_ms = about.get("result"), duration
-                if failed is not None:
-                    raise failed
-        except Exception as error:
-            if error is not failed:
-                raise
+        step = Call(run, name, args, once=about.get("once") is True)
+        _record(step, about.get("result"), duration, about.get("error"))
 
     return call
 
@@ -165,17 +159,22 @@ def _model(given: Any, path: str) -> Callable[[Run], object]:
     asked = {name: about[name] for name in ("messages", "parameters", "request", "usage") if name in about}
 
     def call(run: Run) -> None:
-        failed = error_of(about.get("error"))
-        try:
-            with run.model(model, **asked) as made:
-                made.result, made.duration_ms = about.get("response"), duration
-                if failed is not None:
-                    raise failed
-        except Exception as error:
-            if error is not failed:
-                raise
+        _record(run.model(model, **asked), about.get("response"), duration, about.get("error"))
 
     return call
+
+
+def _record(step: AbstractContextManager[Any], result: object, duration: int | None, error: object) -> None:
+    """Record a call that somebody else made, with its result, or with its error, which is not raised here."""
+    failed = error_of(error)
+    try:
+        with step as made:
+            made.result, made.duration_ms = result, duration
+            if failed is not None:
+                raise failed
+    except Exception as raised:
+        if raised is not failed:
+            raise
 
 
 def _duration(about: Mapping[str, Any], path: str) -> int | None:
