@@ -435,7 +435,7 @@ class GroupNoise:
         )
 
     def _entity(self, entity: str, record: RunRecord, like: RunRecord, given: set[Json]) -> str:
-        """Return what stands for an entity: the subject of the other run for the run's own, no name for one of many."""
+        """Return the counterpart of an entity in the other run: the subject of that run, its type alone, or itself."""
         if entity == record.subject and like.subject is not None:
             return like.subject
         kind, _, key = entity.partition("/")

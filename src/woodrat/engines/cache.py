@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ENTITIES_MAX = 10_000
-"""How many entities of a tenant the connection that writes keeps at hand, with their merge states."""
+"""Most entities of a tenant, with their merge states, that a writing connection caches."""
 ENTITIES_READ_MAX = 2_000
-"""How many of them a connection that reads keeps at hand, also while a view lasts: there may be many such."""
+"""Most entities of a tenant that a reading connection caches, also within a view: such connections may be many."""
 SWITCHES = 32
-"""After how many changes from one tenant to another a connection looks at how much it keeps of all of them."""
+"""Number of switches between tenants after which a connection bounds its cache of all tenants together."""
 
 
 _entities_max = ENTITIES_MAX

@@ -308,7 +308,7 @@ class ByKey(Policy):
         return [self._verdict(claim, held.parts) for claim in claims]
 
     def _verdict(self, claim: Claim, parts: Mapping[bytes, Keyed]) -> tuple[bool, str]:
-        """Return the fate of a claim: the objects and members that it decides among those it states."""
+        """Return whether a claim decides anything, and which of its objects and members it decides, in words."""
         spoken = self.spoken(claim)
         if not spoken:
             return False, "speaks of no object"

@@ -156,7 +156,7 @@ class SlotsHeld(CollectionState[Part]):
 
 
 def latest_claim(held: SlotsHeld[Any] | None, claim: Claim, name: str, known: FoldHistory) -> tuple[Said, Claim | None]:
-    """Return the later of the latest claim and another one, and the claim itself if available."""
+    """Return what the later claim says, of the latest held one and `claim`; and that claim itself if it is at hand."""
     if held is None:
         return claim.said, claim
     said, new = held.latest, claim.said

@@ -167,7 +167,7 @@ def _negated(stems: set[str]) -> set[str]:
 
 
 def weight(count: int, common: float, size: int) -> float:
-    """Return how much a term tells that stands in `count` of `size` passages, and in this part of common English."""
+    """Return the weight of a term in `count` of `size` passages, and in a share `common` of English texts."""
     whole = size + BACKGROUND
     rare = math.log(whole / (count + BACKGROUND * common + 0.5)) / math.log(whole / 0.5)
     return float(max(0.05, rare) ** 1.5)

@@ -128,7 +128,7 @@ class Scored:
     """The nearest passage."""
     features: Features
     matched: frozenset[str]
-    """The terms of the question that it has."""
+    """The terms that it has in common with the question."""
     reason: str | None = None
     """Why it is no hit, whatever it scores."""
     sum: float = 0.0

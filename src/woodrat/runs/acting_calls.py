@@ -31,7 +31,7 @@ CHANGING: Final = frozenset(
 VALUES_MAX: Final = 2_000
 """How many values of a result are looked for later on."""
 _CHARACTERS_MIN: Final = 4
-"""How long a text is, and with how many digits a number, so that to meet it again is no accident."""
+"""Fewest characters of a text or number that is taken as the same value when it occurs again."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 

@@ -65,7 +65,7 @@ def recorded_origin(origin: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_calls(decisions: Iterable[Decision], calls: Iterable[ToolCall | ModelCall]) -> tuple[Decision, ...]:
-    """Return decisions whose origins name the calls that they only know by span."""
+    """Return the decisions with the calls of their origins, which the decisions name only by span."""
     by_span: dict[str, ToolCall | ModelCall] = {}
     for call in calls:
         if call.span and not getattr(call, "begun", False):

@@ -602,7 +602,7 @@ INSTRUCTIONS: Final = (
 )
 """What the model is told to do."""
 NO_RECORD: Final = "No earlier run is on record for this question. Say so; do not guess."
-"""What it is told when there is nothing to answer from."""
+"""The instruction of the model when there is no record to answer from."""
 
 
 def followup(

@@ -20,7 +20,7 @@ from woodrat.runs.shape import PLAIN, SHAPE_BYTES_MAX, Node, order_of, shape_of
 from woodrat.runs.values import NOTHING, REDACTED
 
 OBJECTS_MAX: Final = 1_024
-"""Of how many kinds of objects it is remembered what they have in common."""
+"""Most kinds of objects whose common keys are cached."""
 OBJECT_CHARACTERS_MAX: Final = 1_024
 """Longest keys of such an object, all together."""
 

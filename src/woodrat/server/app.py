@@ -64,7 +64,7 @@ END_READS_SECONDS: Final = 2.0
 
 
 class ServicePage(NamedTuple):
-    """An address beside the routes."""
+    """An address outside of the routes."""
 
     verb: str
     """Its name in logs and metrics."""

@@ -247,7 +247,7 @@ def sticking(case: Correcting, rules: Rules) -> None:
     ) -> Observation:
         """Correct the field, naming the corrections in effect and, in a collection, removing all other elements.
 
-        Also elements that are out already: their correction may be withdrawn, and this one must hold then too.
+        It also removes elements that were removed already: if their correction is withdrawn, this one still holds.
         """
         state = fold.fold([*said, *more], history.members, rules)
         others: list[Json] = []

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from woodrat.engines import statements
 
 QUERIES: Final = "queries.sql"
-"""The file of the statements that views and writes run."""
+"""The file that holds the SQL of views and writes."""
 _PLACE = re.compile(r"(?<![:\w]):([a-z_]+)(::(bigint|bytea|text)\[\])?")
 _INT8, _BYTEA, _TEXT = 20, 17, 25
 _HEADER: Final = struct.Struct("!iiiii").pack

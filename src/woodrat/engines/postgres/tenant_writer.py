@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TenantWriter:
-    """One tenant as a process that writes knows it, and the turn to write to it."""
+    """What a writing process knows of one tenant, and the lock by which its threads take turns."""
 
     def __init__(self) -> None:
         self.turn = threading.Lock()

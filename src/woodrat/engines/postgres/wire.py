@@ -86,7 +86,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def exchange(self, commands: Sequence[Command]) -> list[Rows]:
         """Carry out statements in one round trip; return the rows of each, or raise the first error.
 
-        After an error the server skips all that follow.
+        After an error the server skips all statements that follow it.
         """
         try:
             preparing = self._send(commands)

@@ -25,7 +25,7 @@ LAYOUT = 12
 ROOM_BYTES = 65_536
 """What SQLite needs beside a file to read it: its shared memory of 32 KiB, and some."""
 QUERIES = "queries.sql"
-"""The file of the statements that views and writes run."""
+"""The file that holds the SQL of views and writes."""
 BUSY_MILLISECONDS = 10_000
 """How long to wait for another process before giving up."""
 CACHE_KIBIBYTES = 65_536

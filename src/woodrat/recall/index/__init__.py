@@ -171,7 +171,7 @@ def follow_briefly(context: Context, embedder: Embedder | None, cached: CachedIn
 
 
 def _look(view: View, cached: CachedIndex) -> int:
-    """Take over the passages that are kept, and none of what was erased; return where the log ends."""
+    """Load the kept passages without erased ones; return the end of the log."""
     head = view.head().position
     if head < cached.index.position or cached.is_outdated(view):
         cached.forget(spare=head >= cached.index.position)
@@ -237,7 +237,7 @@ def _values(view: View, name: str, after: int) -> Iterator[tuple[int, int, bytes
 
 
 def _load(view: View, cached: CachedIndex) -> None:
-    """Take over the passages that are kept and are not in the index yet."""
+    """Load the kept passages that are not in the index yet."""
     index, kept = cached.index, log_index.covered(view, PASSAGES)
     if kept <= index.position:
         return

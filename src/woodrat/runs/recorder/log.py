@@ -66,7 +66,7 @@ class LocalReads:
         return LocalReads(moments.at(self._context, moment, valid_at=valid_at))
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
-        """Return what a verb of the library that reads answers."""
+        """Return the answer of a reading verb."""
         room = lists if hasattr(lists, verb) else reads
         return getattr(room, verb)(self._context, *arguments, **given)
 

@@ -100,7 +100,7 @@ class Reads(Protocol):
         """Return the reads as of another moment, or as it was true by another time."""
 
     def ask(self, verb: str, *arguments: Any, **given: Any) -> Any:
-        """Return what a verb of the library that reads answers."""
+        """Return the answer of a reading verb."""
 
 
 class RunLog(Protocol):
@@ -255,7 +255,7 @@ class StepRecorder:
         self.counter = ""
         """Who counts equal requests; empty for the process that began the run."""
         self.counted: tuple[str, int] | None = None
-        """Who counts equal requests elsewhere, and how many came before, while one of theirs is being written."""
+        """While a step of another process is written: the process that counts equal requests, and its count before."""
         self.log_name: str | None = None
         """The name of the log it began on."""
         self.trace: str | None = None
